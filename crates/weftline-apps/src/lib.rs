@@ -7,6 +7,7 @@ pub mod cast;
 pub mod close;
 mod duration;
 mod error;
+mod flow;
 pub mod forward;
 pub mod host;
 #[cfg(test)]
@@ -37,6 +38,7 @@ pub mod view;
 pub use address::{Address, BadAddress, DEFAULT_PORT, UnknownHost};
 pub use allow::{Allow, BadAllow};
 pub use error::SessionError;
+pub use flow::{BUSIEST, FlowInfo};
 pub use listen::{BadListen, Listen};
 pub use protocol::Protocol;
 pub use quota::{Memory, OverLimit};

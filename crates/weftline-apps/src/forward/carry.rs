@@ -15,7 +15,7 @@ use tokio::net::tcp::{ReadHalf as TcpRead, WriteHalf as TcpWrite};
 use tokio::time::timeout;
 use weftline::{ReadHalf, Stream, WriteHalf};
 
-use super::counts::{Counts, Ended};
+use super::counts::{Carried, Counts, Ended};
 use super::socks;
 use super::wire::{Reply, Request, Status, WireError};
 
@@ -48,7 +48,7 @@ pub(super) fn reset(tcp: TcpStream) {
     let _ = tcp.set_zero_linger();
 }
 
-/// Carries a connection that a local program has made, over a new stream.
+/// Carries a connection that a local program has made to this target, over a new stream.
 ///
 /// The program's data is sent without waiting for the answer. With SOCKS the program itself waits.
 ///
@@ -60,14 +60,16 @@ pub(super) async fn accepted(
     mut stream: Stream,
     request: &Request,
     by_socks: bool,
-    counts: &Counts,
+    (target, counts): (&str, &Counts),
 ) -> Result<Ended, Reply> {
+    let from = tcp.peer_addr().map(|addr| addr.to_string());
+    let carried = counts.carry(from.unwrap_or_default(), target.to_owned());
     if stream.write_all(&request.bytes()).await.is_err() {
         refuse(tcp, by_socks, Status::Other).await;
         return Err(Reply::new(Status::Other, "the session failed"));
     }
     if !by_socks {
-        return pump(tcp, stream, true, counts).await;
+        return pump(tcp, stream, true, &carried).await;
     }
     let answer = timeout(ANSWER, Reply::expect(&mut stream)).await;
     if let Err(reply) = answer.unwrap_or_else(|_| Err(no_answer())) {
@@ -75,7 +77,7 @@ pub(super) async fn accepted(
         return Err(reply);
     }
     match socks::reply(&mut tcp, Status::Done).await {
-        Ok(()) => pump(tcp, stream, false, counts).await,
+        Ok(()) => pump(tcp, stream, false, &carried).await,
         Err(_) => Ok(Ended::Broken),
     }
 }
@@ -92,13 +94,13 @@ pub(super) async fn refuse(mut tcp: TcpStream, by_socks: bool, status: Status) {
 }
 
 /// Carries a connection to a target for a stream that the peer opened.
-pub(super) async fn connected(tcp: TcpStream, mut stream: Stream, counts: &Counts) -> Ended {
+pub(super) async fn connected(tcp: TcpStream, mut stream: Stream, carried: &Carried<'_>) -> Ended {
     let done = Reply::new(Status::Done, "");
     if stream.write_all(&done.bytes()).await.is_err() {
         reset(tcp);
         return Ended::Broken;
     }
-    let ended = pump(tcp, stream, false, counts).await;
+    let ended = pump(tcp, stream, false, carried).await;
     ended.unwrap_or(Ended::Broken)
 }
 
@@ -107,7 +109,7 @@ async fn pump(
     mut tcp: TcpStream,
     stream: Stream,
     reply_to_come: bool,
-    counts: &Counts,
+    counts: &Carried<'_>,
 ) -> Result<Ended, Reply> {
     let (mut read, mut write) = stream.into_split();
     // Should this process be killed, the kernel closes the connection: with a reset, not with an end.
@@ -166,7 +168,7 @@ async fn pump(
 async fn outward(
     tcp: &mut TcpRead<'_>,
     stream: &mut WriteHalf,
-    counts: &Counts,
+    counts: &Carried<'_>,
 ) -> Result<(), Broke> {
     let mut buffer = vec![0; CHUNK];
     loop {
@@ -183,7 +185,7 @@ async fn outward(
 async fn inward(
     stream: &mut ReadHalf,
     tcp: &mut TcpWrite<'_>,
-    counts: &Counts,
+    counts: &Carried<'_>,
 ) -> Result<(), Broke> {
     let mut buffer = vec![0; CHUNK];
     loop {

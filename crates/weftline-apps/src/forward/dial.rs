@@ -27,7 +27,7 @@ pub(super) async fn answer(mut stream: Stream, reply: Reply) -> Reply {
     reply
 }
 
-/// Connects to the first of a target's addresses that accepts, and carries the connection.
+/// Connects to the first of a target's addresses that accepts, and carries the connection for this peer.
 ///
 /// # Errors
 /// The reason why there is no connection; the peer has received it.
@@ -35,7 +35,7 @@ pub(super) async fn connect(
     stream: Stream,
     target: &Target,
     addresses: impl Future<Output = Result<Vec<SocketAddr>, Reply>>,
-    counts: &Counts,
+    (peer, counts): (Option<SocketAddr>, &Counts),
 ) -> Result<Ended, Reply> {
     let name = target.to_string();
     let connecting = async {
@@ -55,7 +55,9 @@ pub(super) async fn connect(
     match connected {
         Ok(tcp) => {
             carry::prepare(&tcp);
-            Ok(carry::connected(tcp, stream, counts).await)
+            let from = peer.map(|addr| addr.to_string()).unwrap_or_default();
+            let carried = counts.carry(from, name);
+            Ok(carry::connected(tcp, stream, &carried).await)
         }
         Err(reply) => Err(answer(stream, reply).await),
     }

@@ -137,7 +137,8 @@ impl Far {
         match parse(target) {
             Ok(target) => {
                 let addresses = self.allowed(&target);
-                dial::connect(stream, &target, addresses, &self.service.counts).await
+                let peer = Some(self.connection.remote_addr());
+                dial::connect(stream, &target, addresses, (peer, &self.service.counts)).await
             }
             Err(reply) => Err(dial::answer(stream, reply).await),
         }
@@ -209,7 +210,9 @@ impl Far {
         match timeout(HEADER, self.connection.open_stream()).await {
             Ok(Ok(stream)) => {
                 let request = Request::Accepted(rule);
-                carry::accepted(tcp, stream, &request, false, &self.service.counts).await
+                // Only the client knows the target.
+                let to = self.connection.remote_addr().to_string();
+                carry::accepted(tcp, stream, &request, false, (&to, &self.service.counts)).await
             }
             Ok(Err(_)) | Err(_) => {
                 carry::reset(tcp);

@@ -139,7 +139,7 @@ impl Near {
         match timeout(self.wait, self.stream()).await {
             Ok(stream) => {
                 let request = Request::Connect(target.clone());
-                carry::accepted(tcp, stream, &request, by_socks, &self.counts).await
+                carry::accepted(tcp, stream, &request, by_socks, (&target, &self.counts)).await
             }
             Err(_) => {
                 carry::refuse(tcp, by_socks, Status::Unreachable).await;
@@ -185,10 +185,11 @@ impl Near {
             let reply = Reply::new(Status::TooMany, "too many connections");
             return Err(dial::answer(stream, reply).await);
         };
+        let peer = self.session.borrow().as_ref().map(Connection::remote_addr);
         let addresses = async {
             let found = target.address().resolve().await;
             found.map_err(|unknown| Reply::new(Status::UnknownName, unknown.to_string()))
         };
-        dial::connect(stream, target, addresses, &self.counts).await
+        dial::connect(stream, target, addresses, (peer, &self.counts)).await
     }
 }

@@ -3,6 +3,8 @@
 use serde::Serialize;
 use weftline::{PathInfo, Stats};
 
+use crate::flow::FlowInfo;
+
 /// Datagrams and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Traffic {
@@ -94,12 +96,40 @@ pub struct Counts {
     pub sessions: u64,
 }
 
+/// What one flow has carried.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Carried {
+    pub(super) sent: Traffic,
+    pub(super) delivered: Traffic,
+    /// Datagrams that went no further.
+    pub(super) dropped: u64,
+}
+
+impl Carried {
+    /// Bytes of both directions.
+    pub(super) fn bytes(&self) -> u64 {
+        self.sent.bytes + self.delivered.bytes
+    }
+}
+
 impl Counts {
+    /// Counts a datagram that the session has taken.
+    pub(super) fn send(&mut self, flow: &mut Carried, bytes: usize) {
+        self.sent.add(bytes);
+        flow.sent.add(bytes);
+    }
+
     /// Counts a datagram that a local program's socket accepted or refused.
-    pub(super) fn deliver(&mut self, is_taken: bool, bytes: usize) {
+    pub(super) fn deliver(&mut self, flow: &mut Carried, is_taken: bool, bytes: usize) {
         match is_taken {
-            true => self.delivered.add(bytes),
-            false => self.dropped.not_taken += 1,
+            true => {
+                self.delivered.add(bytes);
+                flow.delivered.add(bytes);
+            }
+            false => {
+                self.dropped.not_taken += 1;
+                flow.dropped += 1;
+            }
         }
     }
 
@@ -131,6 +161,8 @@ pub struct Snapshot {
     pub session: Option<Stats>,
     /// Its paths.
     pub paths: Vec<PathInfo>,
+    /// The open flows that carried the most, at most [`BUSIEST`](crate::BUSIEST).
+    pub busiest: Vec<FlowInfo>,
     /// Bytes of the longest datagram that fits in one piece, for any delivery.
     pub longest: Option<usize>,
 }

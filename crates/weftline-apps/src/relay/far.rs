@@ -198,7 +198,12 @@ impl Far {
 
     /// Current counters.
     pub(super) fn snapshot(&self) -> Snapshot {
-        lock(&self.state).table.snapshot()
+        let table = &lock(&self.state).table;
+        let client = table.session().map(|session| session.remote_addr());
+        table.snapshot(|outlet, _| {
+            let target = outlet.socket.peer_addr().ok();
+            [client, target].map(|addr| addr.map(|addr| addr.to_string()).unwrap_or_default())
+        })
     }
 
     /// A socket connected to the first of these addresses that can be used.

@@ -153,7 +153,11 @@ impl Near {
 
     /// Current counters.
     pub(super) fn snapshot(&self) -> super::counts::Snapshot {
-        lock(&self.state).table.snapshot()
+        let target = |rule: u8| self.rules.get(usize::from(rule));
+        lock(&self.state).table.snapshot(|program, rule| {
+            let target = target(rule).map(|rule| rule.target.to_string());
+            [program.addr.to_string(), target.unwrap_or_default()]
+        })
     }
 
     /// The bound addresses.

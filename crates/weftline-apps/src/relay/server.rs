@@ -18,6 +18,7 @@ use super::wire::{self, Answer, Gone, Hello, MOST_RULES, VERSION};
 use crate::allow::permit;
 use crate::close;
 use crate::error::SessionError;
+use crate::flow::{FlowInfo, busiest};
 use crate::host::{Hosted, Service, Work, host};
 use crate::line;
 use crate::lock::lock;
@@ -77,7 +78,9 @@ impl Server {
             all.open += one.open;
             all.session = all.session.or(one.session);
             all.longest = all.longest.or(one.longest);
+            all.busiest.extend(one.busiest);
         }
+        all.busiest = busiest(all.busiest, FlowInfo::bytes);
         all
     }
 

@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use weftline::{Connection, SendError};
 
-use super::counts::{Counts, Snapshot, late};
+use super::counts::{Carried, Counts, Snapshot, late};
 use super::delivery::Delivery;
 use super::event::InPieces;
 use super::wire::{HEAD, Head, NUMBERED_HEAD};
+use crate::flow::{self, FlowInfo, busiest};
 use crate::order::Order;
 
 /// A flow that was used more recently than this is not dropped for a new one.
@@ -42,6 +43,9 @@ struct Flow<E> {
     /// Datagrams sent in this session.
     sent: u32,
     order: Order,
+    /// Among the flows of this process.
+    number: u64,
+    carried: Carried,
 }
 
 /// All flows of one end. `E` is where this end delivers a flow's datagrams.
@@ -114,8 +118,8 @@ impl<E> Table<E> {
         self.most = most.max(1);
     }
 
-    /// Current counters.
-    pub(super) fn snapshot(&self) -> Snapshot {
+    /// Current counters. `ends` says of a flow and its rule who began it, and its target.
+    pub(super) fn snapshot(&self, ends: impl Fn(&E, u8) -> [String; 2]) -> Snapshot {
         let session = self.session.as_ref().map(Connection::stats);
         let mut counts = self.counts;
         counts.dropped.late += session.as_ref().map_or(0, late);
@@ -128,11 +132,34 @@ impl<E> Table<E> {
                 .as_ref()
                 .map(Connection::paths)
                 .unwrap_or_default(),
+            busiest: self.busiest(ends),
             longest: self.session.as_ref().map(|s| longest(s, Delivery::InOrder)),
         }
     }
 
-    #[cfg(test)]
+    fn busiest(&self, ends: impl Fn(&E, u8) -> [String; 2]) -> Vec<FlowInfo> {
+        let named = |flow: &Flow<E>| {
+            let [from, to] = ends(&flow.exit, flow.rule);
+            let Carried {
+                sent,
+                delivered,
+                dropped,
+            } = flow.carried;
+            FlowInfo {
+                number: flow.number,
+                from,
+                to,
+                sent_datagrams: sent.datagrams,
+                sent_bytes: sent.bytes,
+                delivered_datagrams: delivered.datagrams,
+                delivered_bytes: delivered.bytes,
+                dropped_datagrams: dropped,
+            }
+        };
+        let flows = busiest(self.flows.values(), |flow| flow.carried.bytes());
+        flows.into_iter().map(named).collect()
+    }
+
     pub(super) fn session(&self) -> Option<&Connection> {
         self.session.as_ref()
     }
@@ -182,6 +209,8 @@ impl<E> Table<E> {
             used: now,
             sent: 0,
             order: Order::default(),
+            number: flow::number(),
+            carried: Carried::default(),
         };
         self.flows.insert(id, flow);
         self.counts.flows += 1;
@@ -223,6 +252,7 @@ impl<E> Table<E> {
         let dropped = &mut self.counts.dropped;
         let Some(session) = &self.session else {
             dropped.no_session += 1;
+            flow.carried.dropped += 1;
             return None;
         };
         if self.settled.take_if(|at| *at <= now).is_some() {
@@ -251,11 +281,16 @@ impl<E> Table<E> {
         match sent {
             Ok(_) => {
                 flow.sent = flow.sent.wrapping_add(1);
-                self.counts.sent.add(datagram.len());
+                self.counts.send(&mut flow.carried, datagram.len());
             }
-            Err(SendError::TooLong { .. }) => dropped.too_long += 1,
-            Err(SendError::Closed(_)) => dropped.no_session += 1,
-            Err(_) => dropped.no_room += 1,
+            Err(error) => {
+                flow.carried.dropped += 1;
+                match error {
+                    SendError::TooLong { .. } => dropped.too_long += 1,
+                    SendError::Closed(_) => dropped.no_session += 1,
+                    _ => dropped.no_room += 1,
+                }
+            }
         }
         let is_news = self.settled.is_none() && !self.told;
         let in_pieces = in_pieces.filter(|_| is_news);
@@ -282,13 +317,13 @@ impl<E> Table<E> {
         }
         flow.used = now;
         let Some(number) = head.number else {
-            self.counts
-                .deliver(deliver(&flow.exit, &datagram), datagram.len());
+            let taken = deliver(&flow.exit, &datagram);
+            (self.counts).deliver(&mut flow.carried, taken, datagram.len());
             return Ok(());
         };
         if flow.order.pass(number) {
-            self.counts
-                .deliver(deliver(&flow.exit, &datagram), datagram.len());
+            let taken = deliver(&flow.exit, &datagram);
+            (self.counts).deliver(&mut flow.carried, taken, datagram.len());
         } else {
             let before = flow.order.held();
             let held = flow.order.insert(number, datagram);
@@ -328,8 +363,8 @@ impl<E> Table<E> {
             let Some(datagram) = flow.order.pop() else {
                 break;
             };
-            self.counts
-                .deliver(deliver(&flow.exit, &datagram), datagram.len());
+            let taken = deliver(&flow.exit, &datagram);
+            (self.counts).deliver(&mut flow.carried, taken, datagram.len());
         }
         self.held = self.held - before + flow.order.held();
         if flow.order.is_ready() {

@@ -60,6 +60,7 @@ impl Standing for Snapshot {
             },
             "sent_bytes": self.sent,
             "delivered_bytes": self.delivered,
+            stats::BUSIEST: stats::flows(&self.busiest, false),
             "session": session,
         })
     }

@@ -10,6 +10,7 @@ use serde_json::Value;
 use weftline::{ConnectionInfo, Histogram, PathInfo, PathReport};
 
 use super::view::{COUNTERS, View};
+use crate::ui::stats::BUSIEST;
 
 /// What the answer is, for HTTP.
 pub(super) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -247,7 +248,12 @@ fn own(
         Value::Object(all) => {
             let all = all.iter().filter(|(key, _)| *key != "session");
             for (key, value) in all {
-                own(encoder, &format!("{name}_{key}"), value, labels)?;
+                match value {
+                    Value::Array(flows) if key == BUSIEST => {
+                        own_flows(encoder, name, flows, labels)?
+                    }
+                    value => own(encoder, &format!("{name}_{key}"), value, labels)?,
+                }
             }
             return Ok(());
         }
@@ -261,4 +267,50 @@ fn own(
         }
         None => Ok(()),
     }
+}
+
+/// What is counted of a flow, by its keys there.
+const FLOW_COUNTERS: &[(&str, &str)] = &[
+    ("sent_bytes", "Bytes from local programs to the peer"),
+    ("delivered_bytes", "Bytes from the peer to local programs"),
+    (
+        "sent_datagrams",
+        "Datagrams from local programs to the peer",
+    ),
+    (
+        "delivered_datagrams",
+        "Datagrams from the peer to local programs",
+    ),
+    (
+        "dropped_datagrams",
+        "Datagrams that this end dropped, but for late ones",
+    ),
+];
+
+/// The flows of a command that carried the most: `sent_bytes` of those of the relay becomes
+/// `weftline_relay_flow_sent_bytes_total`.
+fn own_flows(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    flows: &[Value],
+    labels: &Labels,
+) -> fmt::Result {
+    let text = |flow: &Value, key: &str| match &flow[key] {
+        Value::String(text) => text.clone(),
+        value => value.to_string(),
+    };
+    let each = flows.iter().map(|flow| {
+        let its = ["flow", "from", "to"].map(|key| (key, text(flow, key)));
+        ([&labels[..], &its].concat(), flow)
+    });
+    let each: Vec<_> = each.collect();
+    for (key, help) in FLOW_COUNTERS {
+        let values = each.iter();
+        let values = values.filter_map(|(labels, flow)| Some((labels, flow[*key].as_u64()?)));
+        let values: Vec<_> = values.collect();
+        if !values.is_empty() {
+            counters(encoder, &format!("{name}_flow_{key}"), help, values)?;
+        }
+    }
+    Ok(())
 }

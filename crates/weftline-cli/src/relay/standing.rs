@@ -71,6 +71,7 @@ impl Standing for Snapshot {
             "open_flows": self.open,
             "connected": self.session.is_some(),
             "longest_datagram": self.longest,
+            stats::BUSIEST: stats::flows(&self.busiest, true),
         });
         let session = self.session.as_ref().map(|stats| {
             let mut session = stats::session(stats, &self.paths);

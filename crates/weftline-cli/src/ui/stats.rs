@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::{Value, json};
 use weftline::{PathInfo, Stats};
+use weftline_apps::FlowInfo;
 
 use super::progress::{megabits, size};
 
@@ -105,6 +106,32 @@ pub(crate) fn dropped(reasons: &[(u64, &str)]) -> String {
         true => "none dropped".to_owned(),
         false => format!("dropped: {}", some.join(", ")),
     }
+}
+
+/// Key of the flows that carried the most, in the counters of a service.
+pub(crate) const BUSIEST: &str = "busiest";
+
+/// The flows that carried the most, for programs. TCP connections have no `datagrams`.
+pub(crate) fn flows(flows: &[FlowInfo], datagrams: bool) -> Value {
+    let object = |flow: &FlowInfo| {
+        let mut object = json!({
+            "flow": flow.number,
+            "from": flow.from,
+            "to": flow.to,
+            "sent_bytes": flow.sent_bytes,
+            "delivered_bytes": flow.delivered_bytes,
+        });
+        if datagrams {
+            object["sent_datagrams"] = json!(flow.sent_datagrams);
+            object["delivered_datagrams"] = json!(flow.delivered_datagrams);
+            object["dropped_datagrams"] = json!(flow.dropped_datagrams);
+        }
+        object
+    };
+    // From one look to the next they keep their order.
+    let mut flows: Vec<&FlowInfo> = flows.iter().collect();
+    flows.sort_by_key(|flow| flow.number);
+    flows.into_iter().map(object).collect()
 }
 
 /// The counters of an end of a service, for programs: its `own`, those that it counts, and the session.

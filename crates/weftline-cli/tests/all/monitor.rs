@@ -104,6 +104,14 @@ fn metrics_count_what_the_programs_carry() {
         assert!(text.ends_with("# EOF\n"), "{text}");
         assert_eq!(metric(text, "weftline_relay_sent_datagrams"), 1.0);
         assert_eq!(metric(text, "weftline_relay_delivered_datagrams"), 1.0);
+        // There is one flow.
+        for way in ["sent", "delivered"] {
+            for what in ["datagrams", "bytes"] {
+                let of_flow = metric(text, &format!("weftline_relay_flow_{way}_{what}_total"));
+                let all = metric(text, &format!("weftline_relay_{way}_{what}"));
+                assert_eq!(of_flow, all, "{way} {what}");
+            }
+        }
         assert_eq!(metric(text, "weftline_connections_open"), 1.0);
         // There is one connection, so its counters are those of all.
         for name in ["packets_sent", "data_bytes_sent", "repair_symbols_sent"] {
@@ -122,6 +130,7 @@ fn metrics_count_what_the_programs_carry() {
     let (_, body) = json.split_once("\r\n\r\n").unwrap();
     let json: Value = serde_json::from_str(body).unwrap();
     assert_eq!(json["counters"]["sent"]["datagrams"], 1);
+    assert_eq!(json["counters"]["busiest"][0]["delivered_datagrams"], 1);
     assert_eq!(json["open"].as_array().unwrap().len(), 1);
     assert!(get(&relay.metrics[0], "/").contains("<!doctype html>"));
 }

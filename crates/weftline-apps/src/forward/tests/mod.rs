@@ -242,6 +242,19 @@ async fn fifty_connections_at_once_do_not_mix_and_more_than_allowed_are_refused(
         programs.push((number, program));
     }
     assert_eq!(world.server.snapshot().open, 50);
+    // Each is named at both ends, and counts for itself. The counter may come after the answer.
+    let carried = (50, 200, 200);
+    until(|| {
+        [world.near.snapshot(), world.server.snapshot()]
+            .iter()
+            .all(|now| {
+                let sum = |of: fn(&crate::FlowInfo) -> u64| now.busiest.iter().map(of).sum();
+                let (sent, delivered) = (sum(|f| f.sent_bytes), sum(|f| f.delivered_bytes));
+                let of_target = now.busiest.iter().all(|flow| flow.to == at);
+                of_target && (now.busiest.len(), sent, delivered) == carried
+            })
+    })
+    .await;
     assert_eq!(world.refused().await, ErrorKind::ConnectionReset);
     let mut tasks = tokio::task::JoinSet::new();
     for (number, mut program) in programs {
@@ -252,6 +265,7 @@ async fn fifty_connections_at_once_do_not_mix_and_more_than_allowed_are_refused(
     }
     soon(tasks.join_all()).await;
     until(|| world.near.snapshot().open + world.server.snapshot().open == 0).await;
+    assert!(world.near.snapshot().busiest.is_empty());
     // There is room for connections again.
     echoed(&mut world.program().await, b"again").await;
 }

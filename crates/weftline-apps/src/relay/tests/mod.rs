@@ -72,6 +72,21 @@ async fn in_order_delivers_everything_in_order_over_a_lossy_path() {
     );
     let recovered = world.there().session.unwrap().received.recovered_symbols;
     assert!(recovered > 0, "the path lost nothing");
+    // The flow is named at both ends, and there is no other.
+    for (now, way) in [(world.here(), 0), (world.there(), 1)] {
+        let [flow] = &now.busiest[..] else {
+            panic!("{now:?}");
+        };
+        let (sent, delivered) = (now.counts.sent, now.counts.delivered);
+        assert_eq!(
+            (flow.sent_datagrams, flow.sent_bytes),
+            (sent.datagrams, sent.bytes)
+        );
+        assert_eq!(flow.delivered_datagrams, delivered.datagrams);
+        assert_eq!([flow.sent_datagrams, flow.delivered_datagrams][way], 1000);
+        assert_eq!(flow.to, target.local_addr().unwrap().to_string());
+        assert!(!flow.from.is_empty() && flow.dropped_datagrams == 0);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
