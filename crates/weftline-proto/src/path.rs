@@ -2,6 +2,8 @@
 
 use core::time::Duration;
 
+use crate::histogram::Histogram;
+
 /// At most this many paths at a time.
 pub const MAX_PATHS: usize = 8;
 
@@ -74,6 +76,8 @@ pub struct PathReport {
     pub rtt: Duration,
     /// Smallest round-trip time seen.
     pub min_rtt: Duration,
+    /// How long round trips took, as reports measured them, without the peer's delay.
+    pub round_trips: Histogram,
     /// Share of recent numbered datagrams that were lost.
     pub loss: f64,
     /// Mean length of a run of lost datagrams; 0 before the first loss.

@@ -19,6 +19,9 @@ pub struct Stats {
     /// How long at least one symbol was missing, from the datagram that showed it to the one after
     /// which nothing was: what losses add to the delay of data in order.
     pub stalls: Histogram,
+    /// The repair symbols for each source symbol that the scheme may send before anything is known to be
+    /// lost; `None` if it has no such limit.
+    pub budget: Option<f64>,
     /// What this end knows of the path.
     pub path: PathStats,
 }
@@ -145,6 +148,7 @@ impl Stats {
             received,
             dropped,
             stalls,
+            budget: _,
             path: _,
         } = other;
         self.sent.add(sent);

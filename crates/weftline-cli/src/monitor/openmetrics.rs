@@ -44,6 +44,11 @@ const MEASURES: &[Measure<ConnectionInfo>] = &[
         |c| c.stats.path.queued as f64,
     ),
     (
+        "connection_repair_budget_ratio",
+        "Repair symbols for each source symbol that may be sent before anything is known to be lost; 0 without such a limit",
+        |c| c.stats.budget.unwrap_or(0.0),
+    ),
+    (
         "connection_held_bytes",
         "Memory that this end holds for the connection",
         |c| c.held as f64,
@@ -158,7 +163,8 @@ impl Collector for View {
             total(one.name, one.help, value, encoder)?;
         }
         let stalls = &totals.stats.stalls;
-        histogram(encoder, &service, stalls)?;
+        let help = "How long in-order delivery waited for lost symbols";
+        histograms(encoder, "stall_seconds", help, [(&service, stalls)])?;
         let count = [(&service, self.open as f64)];
         gauges(encoder, "connections_open", "Open connections", count)?;
         for one in COUNTERS {
@@ -167,6 +173,8 @@ impl Collector for View {
             let each = each.map(|(labels, c)| (labels, (one.get)(&c.stats, &c.packets)));
             counters(encoder, &name, one.help, each)?;
         }
+        let stalls = open.iter().map(|(labels, c)| (labels, &c.stats.stalls));
+        histograms(encoder, "connection_stall_seconds", help, stalls)?;
         for (name, help, measure) in MEASURES {
             let each = open.iter().map(|(labels, c)| (labels, measure(c)));
             gauges(encoder, name, help, each)?;
@@ -175,6 +183,11 @@ impl Collector for View {
             let each = paths.iter().map(|(labels, path)| (labels, measure(path)));
             gauges(encoder, name, help, each)?;
         }
+        let round_trips = paths.iter();
+        let round_trips = round_trips
+            .filter_map(|(labels, path)| Some((labels, &path.report.as_ref()?.round_trips)));
+        let help = "How long round trips took, without the peer's delay";
+        histograms(encoder, "path_round_trip_seconds", help, round_trips)?;
         for (name, help, count) in PATH_COUNTERS {
             let each = paths.iter();
             let each =
@@ -221,19 +234,21 @@ fn gauges<'a>(
     Ok(())
 }
 
-fn histogram(
+fn histograms<'a>(
     encoder: &mut DescriptorEncoder<'_>,
-    labels: &Labels,
-    stalls: &Histogram,
+    name: &str,
+    help: &str,
+    values: impl IntoIterator<Item = (&'a Labels, &'a Histogram)>,
 ) -> fmt::Result {
-    let help = "How long in-order delivery waited for lost symbols";
-    let mut family =
-        encoder.encode_descriptor("stall_seconds", help, None, MetricType::Histogram)?;
-    let bounds = Histogram::BOUNDS.iter().map(|bound| bound.as_secs_f64());
-    let buckets: Vec<(f64, u64)> = bounds.chain([f64::MAX]).zip(stalls.counts).collect();
-    let mut one = family.encode_family(labels)?;
-    let sum = stalls.total_us as f64 * 1e-6;
-    one.encode_histogram::<NoLabelSet>(sum, stalls.count(), &buckets, None)
+    let mut family = encoder.encode_descriptor(name, help, None, MetricType::Histogram)?;
+    for (labels, value) in values {
+        let bounds = Histogram::BOUNDS.iter().map(|bound| bound.as_secs_f64());
+        let buckets: Vec<(f64, u64)> = bounds.chain([f64::MAX]).zip(value.counts).collect();
+        let mut one = family.encode_family(labels)?;
+        let sum = value.total_us as f64 * 1e-6;
+        one.encode_histogram::<NoLabelSet>(sum, value.count(), &buckets, None)?;
+    }
+    Ok(())
 }
 
 /// The command's own counters, by their names in its JSON: `dropped.late` of the relay becomes

@@ -146,6 +146,7 @@ fn connection(one: &ConnectionInfo) -> Value {
         "in_flight_bytes": one.stats.path.in_flight,
         "queued_bytes": one.stats.path.queued,
         "held_bytes": one.held,
+        "repair_budget": one.stats.budget,
         "paths": stats::path_list(&one.paths),
         "counted": counted(&one.stats, &one.packets),
     })

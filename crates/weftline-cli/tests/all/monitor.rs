@@ -122,6 +122,9 @@ fn metrics_count_what_the_programs_carry() {
             );
         }
         assert!(metric(text, "weftline_path_rtt_seconds") > 0.0);
+        assert!(metric(text, "weftline_path_round_trip_seconds_count") > 0.0);
+        assert!(metric(text, "weftline_connection_repair_budget_ratio") >= 0.0);
+        assert_eq!(metric(text, "weftline_connection_stall_seconds_count"), 0.0);
         assert_eq!(metric(text, "weftline_stall_seconds_count"), 0.0);
     }
     let sent = metric(&client, "weftline_packet_bytes_sent_total");
@@ -273,6 +276,11 @@ fn agree(text: &str, counted: [u64; 4], heard: u64) {
     let lost = one("datagrams_lost") - one("losses_spurious") + one("reports_sent") - heard;
     let all = counted[0] - counted[1];
     assert!((all - hello..=all).contains(&lost), "{lost} of {all}");
+    let stalls = metric(text, "weftline_stall_seconds_count");
+    assert_eq!(
+        metric(text, "weftline_connection_stall_seconds_count"),
+        stalls
+    );
     for name in [
         "datagrams_sent",
         "datagrams_received",

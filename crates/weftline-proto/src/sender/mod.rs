@@ -284,6 +284,11 @@ impl Sender {
         self.rule.redundancy()
     }
 
+    /// The repair symbols for each source symbol that the scheme may send unasked.
+    pub(crate) fn budget(&self) -> Option<f64> {
+        self.rule.budget(self.rtt().smoothed())
+    }
+
     /// The next transmission on this path, if any is worth sending; `pending`: the application has
     /// data.
     pub(crate) fn next_action(&mut self, now: Time, path: usize, pending: bool) -> Option<Action> {

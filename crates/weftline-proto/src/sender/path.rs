@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use super::discovery::Discovery;
 use super::flight::Flight;
+use crate::histogram::Histogram;
 use crate::loss::LossEstimator;
 use crate::path::PathId;
 use crate::rtt::RttEstimator;
@@ -29,6 +30,8 @@ pub(crate) struct Path {
     pub(super) cost: u8,
     pub(super) flight: Flight,
     pub(super) rtt: RttEstimator,
+    /// How long round trips took; `None` before the first is measured.
+    round_trips: Option<Box<Histogram>>,
     pub(super) loss: LossEstimator,
     /// The shortest wait in the path's queue that a report of the last round trip told, and when.
     pub(super) queue: (Time, Duration),
@@ -65,6 +68,7 @@ impl Path {
             cost,
             flight: Flight::default(),
             rtt: RttEstimator::new(initial_rtt),
+            round_trips: None,
             loss: LossEstimator::default(),
             queue: (now, Duration::ZERO),
             newest_queue: Duration::ZERO,
@@ -93,6 +97,10 @@ impl Path {
 
     pub(crate) fn rtt(&self) -> &RttEstimator {
         &self.rtt
+    }
+
+    pub(crate) fn round_trips(&self) -> Histogram {
+        self.round_trips.as_deref().copied().unwrap_or_default()
     }
 
     pub(crate) fn loss(&self) -> &LossEstimator {
@@ -209,6 +217,8 @@ impl Path {
 
     /// A report measured the round trip. Returns whether to do so again at once, on one of several paths.
     pub(super) fn on_measured(&mut self) -> bool {
+        let round_trips = self.round_trips.get_or_insert_default();
+        round_trips.record(self.rtt.latest());
         self.measured = self.measured.saturating_add(1);
         self.measured < MEASURED
     }

@@ -715,6 +715,7 @@ impl Session {
             },
             dropped: self.dropped,
             stalls: self.receiver.stalls(),
+            budget: self.sender.budget(),
             path: PathStats {
                 rtt: self.sender.rtt().smoothed(),
                 min_rtt: self.sender.rtt().min(),

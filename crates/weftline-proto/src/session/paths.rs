@@ -66,6 +66,7 @@ impl Session {
                 silent: sender.is_silent(),
                 rtt: sender.rtt().smoothed(),
                 min_rtt: sender.rtt().min(),
+                round_trips: sender.round_trips(),
                 loss: sender.loss().rate(),
                 mean_burst: sender.loss().mean_burst(),
                 rate: path.pacer.rate(sender.in_flight()).map(|rate| rate as u64),

@@ -98,6 +98,11 @@ fn check(sim: &Simulation<Peer, Peer>) {
         let lost = ours.lost_datagrams - ours.spurious_losses;
         assert_eq!(lost, there.lost + there.queue_drops);
         assert_eq!((theirs.lost_datagrams, back.lost), (0, 0));
+        // Of 40 ms, and what the peer may hold a report back is taken off.
+        let trips = &ours.round_trips;
+        assert!(trips.count() > 0 && trips.count() <= ours.received_datagrams);
+        let longest = trips.quantile(1.0).expect("it is within the bounds");
+        assert!((50 * MS..=100 * MS).contains(&longest), "{trips:?}");
     }
     for (stats, reports) in [&near, &far] {
         assert_eq!(of_paths(&stats.sent), sum(reports));
@@ -138,6 +143,8 @@ fn counters_agree_with_the_links_datagram_by_datagram() {
         recovered += received.recovered_symbols;
         assert_eq!(sent.riding_symbols > 0, size == 64, "{sent:?}");
         assert!(sent.lost_datagrams > 10, "{sent:?}");
+        let budget = sim.a.session.stats().budget.expect("`auto` has one");
+        assert!((0.1..=1.0).contains(&budget), "{budget}");
     }
     assert!(recovered > 100, "{recovered}");
 }

@@ -136,6 +136,8 @@ class Stats:
     """Datagrams that were dropped."""
     stalls: Histogram
     """How long at least one symbol was missing: what losses add to the delay of data in order."""
+    budget: Optional[float]
+    """The repair symbols for each source symbol that the scheme may send before anything is known to be lost."""
     path: PathStats
     """What this end knows of the path."""
 
@@ -152,6 +154,8 @@ class PathReport:
     """Smoothed round-trip time, seconds."""
     min_rtt: float
     """Smallest round-trip time seen, seconds."""
+    round_trips: Histogram
+    """How long round trips took, as reports measured them, without the peer's delay."""
     loss: float
     """Share of recent datagrams that were lost, 0 to 1."""
     mean_burst: float
@@ -194,21 +198,26 @@ def _with_seconds(values: dict[str, Any], *names: str) -> dict[str, Any]:
     return {**values, **{name: _seconds(values[name]) for name in names}}
 
 
+def _histogram(values: dict[str, Any]) -> Histogram:
+    return Histogram(counts=tuple(values["counts"]), total=values["total_us"] / 1e6)
+
+
 def read_stats(text: str) -> Stats:
     """What the native module tells of a connection."""
     values = json.loads(text)
     received = values["received"]
     del received["last_heard"]  # Connection.last_heard tells it in this end's time
-    stalls = values["stalls"]
     return Stats(
         sent=SentStats(**values["sent"]),
         received=ReceivedStats(**received),
         dropped=DroppedStats(**values["dropped"]),
-        stalls=Histogram(counts=tuple(stalls["counts"]), total=stalls["total_us"] / 1e6),
+        stalls=_histogram(values["stalls"]),
+        budget=values["budget"],
         path=PathStats(**_with_seconds(values["path"], "rtt", "min_rtt")),
     )
 
 
 def read_path_report(text: str) -> PathReport:
     """What the native module tells of a path."""
-    return PathReport(**_with_seconds(json.loads(text), "rtt", "min_rtt", "queue"))
+    values = _with_seconds(json.loads(text), "rtt", "min_rtt", "queue")
+    return PathReport(**{**values, "round_trips": _histogram(values["round_trips"])})

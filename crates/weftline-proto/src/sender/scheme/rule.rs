@@ -1,6 +1,7 @@
 //! The interface between a sender and its scheme.
 
 use core::fmt::Debug;
+use core::time::Duration;
 use std::ops::Range;
 
 use weftline_codec::Esi;
@@ -107,6 +108,12 @@ pub trait Rule: Debug + Send {
     /// How many repairs the scheme plans now, for the event log; `None` if it plans no share.
     fn redundancy(&self) -> Option<Redundancy> {
         None
+    }
+
+    /// The repair symbols for each source symbol that the scheme may send before anything is known to be
+    /// lost, now that the round trip is `srtt`; `None` if it has no such limit.
+    fn budget(&self, _srtt: Duration) -> Option<f64> {
+        self.redundancy().map(|plan| plan.share)
     }
 
     /// The coding vector of the next repair symbol over `nss` source symbols; `None` means a repair

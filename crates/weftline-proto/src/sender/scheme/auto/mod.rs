@@ -5,6 +5,8 @@ mod channel;
 mod options;
 mod price;
 
+use core::time::Duration;
+
 use super::rule::{Report, Rule};
 use crate::path::PathId;
 use crate::sender::action::Action;
@@ -99,6 +101,10 @@ impl Rule for AutoRule {
 
     fn on_fate_in_order(&mut self, path: PathId, lost: bool) {
         self.price.on_fate(path, lost);
+    }
+
+    fn budget(&self, srtt: Duration) -> Option<f64> {
+        Some(self.price.limit(srtt))
     }
 
     fn on_path_removed(&mut self, path: PathId) {

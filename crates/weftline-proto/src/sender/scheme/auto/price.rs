@@ -425,7 +425,8 @@ impl Price {
         spare <= 0.0 || rounds > patience
     }
 
-    fn limit(&self, srtt: Duration) -> f64 {
+    /// The share of repairs that may be spent on losses to come.
+    pub(super) fn limit(&self, srtt: Duration) -> f64 {
         let per_second = self.per_round() / srtt.as_secs_f64().max(1e-6);
         let default = || match self.is_near {
             true => 0.0,
