@@ -89,15 +89,23 @@ fn line(text: &mut String, connection: &Value, before: Option<&Value>) {
             (_, Some(true)) => "silent",
             _ => "open",
         };
-        let name = path["path"].as_str().unwrap_or("?");
+        // Where nobody asked for a certain one, the number tells it from others.
+        let name = match path["path"].as_str() {
+            None | Some("default") => path["number"].to_string(),
+            Some(name) => name.to_owned(),
+        };
+        let sources = number(&path["source_symbols"]).max(1.0);
+        let repairs = 100.0 * number(&path["repair_symbols"]) / sources;
         let _ = writeln!(
             text,
-            "    {:<42} {:>9} {:>9} {:>8} {:>7}",
+            "    {:<42} {:>9} {:>9} {:>8} {:>7} {:>8} {:>9}",
             printable(&format!("path {name}, {state}")),
             size(path["sent_bytes"].as_u64().unwrap_or(0)),
             size(path["received_bytes"].as_u64().unwrap_or(0)),
             format!("{:.0} ms", number(&path["rtt_ms"])),
             format!("{:.1} %", 100.0 * number(&path["loss"])),
+            format!("{repairs:.0} %"),
+            number(&path["recovered_symbols"]),
         );
     }
 }
@@ -130,7 +138,9 @@ mod tests {
                 "number": 2, "peer": "abcd-efgh", "remote": "192.0.2.1:9", "seconds": seconds,
                 "rtt_ms": 60.4, "loss": 0.05,
                 "paths": [{"path": "eth0", "open": true, "silent": false},
-                          {"path": "wwan0", "open": true, "silent": true}],
+                          {"path": "wwan0", "open": true, "silent": true},
+                          {"path": "default", "number": 3, "open": false, "silent": true,
+                           "source_symbols": 50, "repair_symbols": 20}],
                 "counted": {"packet_bytes_sent": bytes, "packet_bytes_received": 0,
                     "source_symbols_sent": 100, "repair_symbols_sent": 12,
                     "symbols_recovered": 4, "stall_p99_ms": 20.0},
@@ -150,6 +160,8 @@ mod tests {
             "12 %",
             "<= 20 ms",
             "path wwan0, silent",
+            "path 3, closed",
+            "40 %",
         ] {
             assert!(table.contains(word), "{word}: {table}");
         }

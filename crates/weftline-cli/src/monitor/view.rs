@@ -55,8 +55,8 @@ counters! {
     packet_bytes_sent: "Bytes of UDP packets sent", |_, p| p.sent_bytes;
     packets_received: "UDP packets received", |_, p| p.received;
     packet_bytes_received: "Bytes of UDP packets received", |_, p| p.received_bytes;
-    datagrams_sent: "Datagrams sent, without those that are the carrier's alone", |s, _| s.sent.datagrams;
-    datagrams_received: "Datagrams received that passed all checks", |s, _| s.received.datagrams;
+    datagrams_sent: "Datagrams of the engine sent, of which the carrier may put several in a packet", |s, _| s.sent.datagrams;
+    datagrams_received: "Datagrams of the engine received that passed all checks", |s, _| s.received.datagrams;
     datagrams_lost: "Datagrams that this end took for lost", |s, _| s.sent.lost_datagrams;
     losses_spurious: "Of them, those that arrived after all", |s, _| s.sent.spurious_losses;
     data_bytes_sent: "Bytes of the application sent", |s, _| s.sent.data;

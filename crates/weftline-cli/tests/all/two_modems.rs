@@ -1,6 +1,7 @@
 //! A host with two modems, one of which is unplugged and plugged in again during a transfer. Needs Linux,
 //! root and a TUN device; elsewhere the test says what is missing.
 
+use std::collections::BTreeSet;
 use std::process::Command;
 
 use crate::inside::Running;
@@ -31,7 +32,7 @@ fn a_file_arrives_although_its_first_interface_goes_down_and_comes_back() {
     let key = std::fs::read_to_string(folder.path().join("key.log")).unwrap();
     let key: Value = serde_json::from_str(key.trim()).unwrap();
     let key = key["fingerprint"].as_str().unwrap();
-    let receiving = format!("recv inbox --peer {key}");
+    let receiving = format!("recv inbox --peer {key} --metrics 9339");
     let receiving = Running::weftline(&lab, Side::B, folder.path(), "recv", &receiving);
     receiving.sees_port(9338);
 
@@ -59,6 +60,19 @@ fn a_file_arrives_although_its_first_interface_goes_down_and_comes_back() {
         }
     };
     sending.until("data over the first link", || carried(0) > 1_000_000);
+    // Its peer did not name the paths: their numbers tell them apart.
+    receiving.until("data on both paths in the metrics", || {
+        let text = receiving.http("127.0.0.1:9339", "/metrics");
+        let values = text.lines().filter(|line| !line.starts_with('#'));
+        let series = values.filter_map(|line| line.rsplit_once(' '));
+        let series: Vec<(&str, &str)> = series.collect();
+        let names: BTreeSet<&str> = series.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names.len(), series.len(), "{text}");
+        let received = |(name, value): &&(&str, &str)| {
+            name.starts_with("weftline_path_datagrams_received_total") && *value != "0"
+        };
+        series.iter().filter(received).count() == 2
+    });
     set("down");
     let (before, other) = (carried(0), carried(1));
     sending.until("data over the other link alone", || {
