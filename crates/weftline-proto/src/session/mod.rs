@@ -243,7 +243,9 @@ impl Session {
                         self.on_pace(now, path, progress.arrived);
                         let pacer = &mut self.paths[path].pacer;
                         pacer.on_report(now, &progress);
-                        self.sender.path_mut(path).set_hold(pacer.hold());
+                        let state = self.sender.path_mut(path);
+                        state.set_hold(pacer.hold());
+                        state.set_little(pacer.has_little());
                         Ok(())
                     }
                     Ok(None) => Ok(()),
