@@ -220,4 +220,5 @@ def read_stats(text: str) -> Stats:
 def read_path_report(text: str) -> PathReport:
     """What the native module tells of a path."""
     values = _with_seconds(json.loads(text), "rtt", "min_rtt", "queue")
-    return PathReport(**{**values, "round_trips": _histogram(values["round_trips"])})
+    values["round_trips"] = _histogram(values["round_trips"])
+    return PathReport(**values)
