@@ -25,7 +25,7 @@ use super::competition::Competition;
 use super::jitter::Jitter;
 use super::losses::Losses;
 use super::progress::Progress;
-use super::push::{LITTLE, Push};
+use super::push::Push;
 use super::rates::Rates;
 use super::round::{Point, Round};
 use super::steps::Steps;
@@ -34,7 +34,6 @@ use super::watch::Watch;
 use crate::time::Time;
 use demand::Demand;
 use drain::SEEN_EMPTY;
-use follow::BACKLOGGED;
 use found::{Found, TARGET_MIN};
 
 /// A window holds at least this many packets.
@@ -510,12 +509,6 @@ impl Adaptive {
             true => self.jitter.hold(),
             false => Duration::ZERO,
         }
-    }
-
-    /// Whether this flow has so little of the path, and pauses so often, that it has not made the path's queue.
-    pub(super) fn has_little(&self) -> bool {
-        let pauses = self.has_caught_up() && self.backlogged < BACKLOGGED;
-        pauses && self.phase == Phase::Steady && self.rates.share() < LITTLE
     }
 
     /// Whether the path itself explains this delay.

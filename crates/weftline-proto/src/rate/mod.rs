@@ -193,14 +193,6 @@ impl Pacer {
         }
     }
 
-    /// Whether this flow has so little of the path that it has not made the path's queue.
-    pub(crate) fn has_little(&self) -> bool {
-        match &self.control {
-            Control::Adaptive(adaptive) => adaptive.has_little(),
-            _ => false,
-        }
-    }
-
     /// For how long the path usually holds datagrams back, if it moves their delay; otherwise zero.
     pub(crate) fn hold(&self) -> Duration {
         match &self.control {

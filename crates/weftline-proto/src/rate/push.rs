@@ -10,9 +10,9 @@ use core::time::Duration;
 use super::watch::{FILLED_ROUNDS, Sight};
 use crate::time::Time;
 
-/// A flow with less than this part of the path has little of it.
-pub(super) const LITTLE: f64 = 0.35;
-/// Such a flow pushes if it has not seen the queue empty for this time and `FILLED_ROUNDS`.
+/// A flow pushes if it has less than this part of the path, and has not seen the queue empty for
+/// this time and `FILLED_ROUNDS`.
+const LITTLE: f64 = 0.35;
 const UNSEEN: Duration = Duration::from_secs(3);
 /// The usual queue is then longer than as many targets.
 const LONG: f64 = 2.0;

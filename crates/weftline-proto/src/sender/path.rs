@@ -57,7 +57,6 @@ pub(crate) struct Path {
     measured: u8,
     /// For how many [`TENTHS`] the path usually holds datagrams back, if it moves their delay; otherwise zero.
     hold: u16,
-    has_little: bool,
     /// Symbols lost here that the peer has without another transmission.
     pub(super) recovered: u64,
 }
@@ -84,7 +83,6 @@ impl Path {
             gone: false,
             measured: 0,
             hold: 0,
-            has_little: false,
             recovered: 0,
         }
     }
@@ -182,15 +180,6 @@ impl Path {
     /// For how long the path usually holds datagrams back, if it moves their delay; otherwise zero.
     pub(super) fn hold(&self) -> Duration {
         u32::from(self.hold) * TENTHS
-    }
-
-    /// Whether this flow has so little of the path that it has not made the path's queue.
-    pub(super) fn has_little(&self) -> bool {
-        self.has_little
-    }
-
-    pub(crate) fn set_little(&mut self, has_little: bool) {
-        self.has_little = has_little;
     }
 
     pub(crate) fn set_hold(&mut self, hold: Duration) {

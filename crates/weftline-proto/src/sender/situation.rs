@@ -242,11 +242,6 @@ impl<'a> Situation<'a> {
         self.path.queue.1
     }
 
-    /// Whether this flow has so little of the path that it has not made the path's queue.
-    pub(super) fn has_little(&self) -> bool {
-        self.path.has_little()
-    }
-
     /// For how long the path usually holds datagrams back, if it moves their delay; otherwise zero.
     pub(super) fn hold(&self) -> Duration {
         self.path.hold()

@@ -243,9 +243,7 @@ impl Session {
                         self.on_pace(now, path, progress.arrived);
                         let pacer = &mut self.paths[path].pacer;
                         pacer.on_report(now, &progress);
-                        let state = self.sender.path_mut(path);
-                        state.set_hold(pacer.hold());
-                        state.set_little(pacer.has_little());
+                        self.sender.path_mut(path).set_hold(pacer.hold());
                         Ok(())
                     }
                     Ok(None) => Ok(()),

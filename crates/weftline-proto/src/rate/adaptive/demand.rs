@@ -139,12 +139,6 @@ impl Adaptive {
         self.demand.as_ref().map_or(0.0, |demand| demand.rate)
     }
 
-    /// All that the application had written has left, once at least.
-    pub(super) fn has_caught_up(&self) -> bool {
-        let demand = self.demand.as_ref();
-        demand.is_some_and(|demand| demand.offer.is_some())
-    }
-
     /// What the application wants no longer counts, until the flow meets no queue.
     pub(super) fn refuse_demand(&mut self) {
         if let Some(demand) = &mut self.demand {

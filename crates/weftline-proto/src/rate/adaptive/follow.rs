@@ -55,7 +55,7 @@ const SOONER_ROUNDS: u32 = 8;
 const CROWDED: u8 = 8;
 
 /// A flow that always had more to send for this many rounds fills any window.
-pub(super) const BACKLOGGED: u8 = 6;
+const BACKLOGGED: u8 = 6;
 /// With late reports, a short start follows this many rounds without a queue.
 const LATE_CALM: u8 = 3;
 impl Adaptive {
@@ -110,8 +110,8 @@ impl Adaptive {
         }
         let queue = match found.moves {
             true => queue,
-            // The queue of a video's own lasts as long as a frame, not a round. It comes on top of that of others.
-            false if round.is_spread() => queue.max(round.longest.saturating_sub(queue)),
+            // The queue of a video lasts as long as a frame, not a round.
+            false if round.is_spread() => queue.max(round.longest),
             // After a pause of this end the queue falls for a moment, round after round, until the gap closes.
             false if self.has_steady_rate(found) => queue.max(round.mean_queue().mul_f64(STANDING)),
             false => queue,

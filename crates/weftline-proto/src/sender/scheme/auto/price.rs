@@ -209,12 +209,7 @@ impl Price {
     /// Whether what leaves now is held back for long, at this end or in the path's queue: the path
     /// takes no more, and a repair would delay all that follows.
     pub(super) fn is_held_back(&mut self, at: &Situation<'_>) -> bool {
-        let (now, source) = (at.now(), at.can_send_new());
-        // Repairs of a flow with little of the path hardly make the queue of others longer.
-        let queue = match at.has_little() {
-            true => Duration::ZERO,
-            false => at.queue(),
-        };
+        let (now, source, queue) = (at.now(), at.can_send_new(), at.queue());
         self.waiting_since = match source {
             true => self.waiting_since.or(Some(now)),
             false => None,
