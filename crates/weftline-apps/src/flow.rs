@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// At most so many flows are named at a time: those that carried the most bytes.
+/// The most flows that a service names at a time. It names those that carried the most bytes.
 pub const BUSIEST: usize = 64;
 
 /// An open flow, and what it has carried so far: the datagrams between a program and a target of `relay`, or

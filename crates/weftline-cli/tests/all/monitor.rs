@@ -261,8 +261,9 @@ fn status_shows_a_command_that_stays_for_as_long_as_it_runs() {
     assert_eq!(left.count(), 0);
 }
 
-/// The counters of an end whose packets the path has `counted`: all, those that arrived, those back, and
-/// those that arrived here. Of its reports so many were `heard`.
+/// Compares the counters of an end with what the path has `counted`: the packets that this end sent, those of
+/// them that arrived, the packets that the peer sent, and those of them that arrived. The peer `heard` this
+/// number of its reports.
 #[cfg(target_os = "linux")]
 fn agree(text: &str, counted: [u64; 4], heard: u64) {
     let one = |name: &str| metric(text, &format!("weftline_{name}_total")) as u64;
@@ -339,7 +340,7 @@ fn metrics_agree_with_the_lab_packet_by_packet() {
             sent.unwrap();
             std::thread::sleep(Duration::from_millis(1));
         }
-        // What was sent last and lost is known to be when something later has arrived.
+        // A report about a later datagram tells that the last one was lost. Reports take longer than a round trip.
         client.until("known fates", || {
             program.send_to(b"more", "127.0.0.1:7007").unwrap();
             std::thread::sleep(Duration::from_millis(300));

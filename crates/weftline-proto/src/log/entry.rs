@@ -193,7 +193,7 @@ pub enum LogEvent {
     #[cfg_attr(feature = "serde", serde(rename = "weftline:hello_received"))]
     HelloReceived { size: u32 },
     /// A source symbol arrived. `useful`: this end lacked it; `riders`: repair symbols in the same
-    /// datagram; `delivered`: the in-order edge moved by it, from `esi` on, over so many symbols.
+    /// datagram; `delivered`: the number of symbols, from `esi` on, over which it moved the in-order edge.
     #[cfg_attr(feature = "serde", serde(rename = "weftline:source_received"))]
     SourceReceived {
         number: u64,

@@ -47,7 +47,8 @@ pub(super) struct Carried {
 }
 
 impl Carried {
-    /// Adds what another path has carried, of which so many were `lost`.
+    /// Adds what another path has carried. `lost` is its number of datagrams taken for lost, and of those among
+    /// them that arrived after all.
     pub(super) fn add(&mut self, other: &Carried, lost: [u64; 2]) {
         self.sent.add(&other.sent);
         self.sent.lost_datagrams += lost[0];

@@ -26,8 +26,7 @@ pub(super) fn put(text: &mut Vec<u8>, entry: &LogEntry) -> io::Result<()> {
             to.number_or_null(*stream);
             to.raw(br#","message":"#);
             to.number_or_null(*message);
-            to.raw(br#","bytes":"#);
-            to.number(*bytes);
+            to.field(br#","bytes":"#, *bytes);
         }
         LogEvent::SourceSent {
             number,
@@ -46,12 +45,9 @@ pub(super) fn put(text: &mut Vec<u8>, entry: &LogEntry) -> io::Result<()> {
                 br#","name":"weftline:source_sent","data":{"number":"#,
             );
             to.number(*number);
-            to.raw(br#","size":"#);
-            to.number((*size).into());
-            to.raw(br#","esi":"#);
-            to.number(*esi);
-            to.raw(br#","edge":"#);
-            to.number(*edge);
+            to.field(br#","size":"#, (*size).into());
+            to.field(br#","esi":"#, *esi);
+            to.field(br#","edge":"#, *edge);
             to.raw(br#","again":"#);
             to.truth(*again);
             to.raw(br#","fin":"#);
@@ -80,16 +76,13 @@ pub(super) fn put(text: &mut Vec<u8>, entry: &LogEntry) -> io::Result<()> {
                 br#","name":"weftline:source_received","data":{"number":"#,
             );
             to.number(*number);
-            to.raw(br#","size":"#);
-            to.number((*size).into());
-            to.raw(br#","esi":"#);
-            to.number(*esi);
+            to.field(br#","size":"#, (*size).into());
+            to.field(br#","esi":"#, *esi);
             to.raw(br#","useful":"#);
             to.truth(*useful);
             to.riders(*riders);
             if *delivered != 0 {
-                to.raw(br#","delivered":"#);
-                to.number(*delivered);
+                to.field(br#","delivered":"#, *delivered);
             }
         }
         LogEvent::EdgeMoved {
@@ -103,10 +96,8 @@ pub(super) fn put(text: &mut Vec<u8>, entry: &LogEntry) -> io::Result<()> {
                 br#","name":"weftline:edge_moved","data":{"previous":"#,
             );
             to.number(*previous);
-            to.raw(br#","edge":"#);
-            to.number(*edge);
-            to.raw(br#","next":"#);
-            to.number(*next);
+            to.field(br#","edge":"#, *edge);
+            to.field(br#","next":"#, *next);
         }
         LogEvent::ReportSent(report) => {
             let name = br#","name":"weftline:report_sent","data":{"report":"#;
@@ -134,10 +125,8 @@ pub(super) fn put(text: &mut Vec<u8>, entry: &LogEntry) -> io::Result<()> {
             to.value(loss)?;
             to.raw(br#","mean_burst":"#);
             to.value(mean_burst)?;
-            to.raw(br#","rtt_us":"#);
-            to.number(*rtt_us);
-            to.raw(br#","in_flight":"#);
-            to.number(*in_flight);
+            to.field(br#","rtt_us":"#, *rtt_us);
+            to.field(br#","in_flight":"#, *in_flight);
             to.raw(br#","planned_loss":"#);
             to.value(planned_loss)?;
             to.raw(br#","share":"#);
@@ -166,8 +155,7 @@ impl Text<'_> {
         self.raw(br#"{"time":"#);
         self.millis(time);
         if path != PathId::FIRST {
-            self.raw(br#","path":"#);
-            self.number(path.index() as u64);
+            self.field(br#","path":"#, path.index() as u64);
         }
         self.raw(rest);
     }
@@ -185,6 +173,13 @@ impl Text<'_> {
             .count();
         self.raw(b".");
         self.raw(&digits[..digits.len() - zeros]);
+    }
+
+    /// A number and its key.
+    #[inline]
+    fn field(&mut self, key: &[u8], number: u64) {
+        self.raw(key);
+        self.number(number);
     }
 
     fn number(&mut self, mut number: u64) {
@@ -221,24 +216,16 @@ impl Text<'_> {
     /// From the number of the report on.
     fn report(&mut self, report: &LogReport) -> io::Result<()> {
         self.number(report.report);
-        self.raw(br#","size":"#);
-        self.number(report.size.into());
-        self.raw(br#","largest":"#);
-        self.number(report.largest);
-        self.raw(br#","next":"#);
-        self.number(report.next);
-        self.raw(br#","extent":"#);
-        self.number(report.extent);
+        self.field(br#","size":"#, report.size.into());
+        self.field(br#","largest":"#, report.largest);
+        self.field(br#","next":"#, report.next);
+        self.field(br#","extent":"#, report.extent);
         self.raw(br#","missing":["#);
         self.list(&report.missing, |to, pair| to.pair(pair));
-        self.raw(br#","rank":"#);
-        self.number(report.rank);
-        self.raw(br#","credit":"#);
-        self.number(report.credit);
-        self.raw(br#","delay_us":"#);
-        self.number(report.delay_us);
-        self.raw(br#","queue_us":"#);
-        self.number(report.queue_us);
+        self.field(br#","rank":"#, report.rank);
+        self.field(br#","credit":"#, report.credit);
+        self.field(br#","delay_us":"#, report.delay_us);
+        self.field(br#","queue_us":"#, report.queue_us);
         self.raw(br#","loss":"#);
         self.value(&report.loss)
     }
@@ -253,8 +240,7 @@ impl Text<'_> {
 
     fn riders(&mut self, riders: u8) {
         if riders != 0 {
-            self.raw(br#","riders":"#);
-            self.number(riders.into());
+            self.field(br#","riders":"#, riders.into());
         }
     }
 
