@@ -70,7 +70,8 @@ pub enum AddPathError {
 pub struct PathReport {
     /// As the path was added.
     pub cost: u8,
-    /// Nothing is heard of the path: only probes leave on it.
+    /// Nothing is heard of the path: what was sent on it and should have been answered was not. Where there
+    /// are others, only probes leave on it.
     pub silent: bool,
     /// Smoothed round-trip time; what the configuration assumes before the first measurement.
     pub rtt: Duration,

@@ -263,17 +263,20 @@ impl State {
     /// The paths as the application sees them.
     pub(crate) fn path_infos(&self) -> Vec<PathInfo> {
         let reports: Vec<_> = self.session.paths().collect();
-        let info = |path: &Path| PathInfo {
-            id: path.id,
-            request: path.request.clone(),
-            remote: path.lane.as_ref().map(|lane| lane.carrier.remote_addr()),
-            is_silent: path.silent.is_some(),
-            report: path.lane.as_ref().and_then(|lane| {
+        let info = |path: &Path| {
+            let report = path.lane.as_ref().and_then(|lane| {
                 let mut reports = reports.iter();
                 reports
                     .find(|(id, _)| *id == lane.path)
                     .map(|(_, report)| *report)
-            }),
+            });
+            PathInfo {
+                id: path.id,
+                request: path.request.clone(),
+                remote: path.lane.as_ref().map(|lane| lane.carrier.remote_addr()),
+                is_silent: path.silent.is_some() || report.is_some_and(|report| report.silent),
+                report,
+            }
         };
         self.paths.all.iter().map(info).collect()
     }

@@ -22,10 +22,14 @@ pub(crate) fn path(session: Option<&Stats>) -> String {
     )
 }
 
-/// Each path of a session that has several, for people, with its rate since `before`, `time` ago.
+/// Each path of a session that has several, for people, with its rate since `before`, `time` ago; or that the
+/// only path is not answered.
 pub(crate) fn paths(now: &[PathInfo], before: &[PathInfo], time: Duration) -> Option<String> {
-    if now.len() < 2 {
-        return None;
+    if let [] | [_] = now {
+        // What was lost since the last answer, nobody knows.
+        let report = now.first().filter(|path| path.is_silent)?.report?;
+        let rtt = report.rtt.as_secs_f64() * 1e3;
+        return Some(format!("no answer, RTT was {rtt:.0} ms"));
     }
     let bytes = |path: &PathInfo| path.report.map_or(0, |r| r.sent_bytes + r.received_bytes);
     let carried = |path: &PathInfo| {

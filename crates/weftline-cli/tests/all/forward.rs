@@ -66,6 +66,19 @@ fn a_connection_of_a_killed_program_does_not_look_complete() {
 }
 
 #[test]
+fn a_server_that_was_killed_is_told_of_in_place_of_losses() {
+    let home = tempfile::tempdir().unwrap();
+    let at = echo();
+    let (server, via, peer) = serve(&home, &["--allow", &at]);
+    let (mut client, mut program) = connect(&home, &via, &peer, &at, &["--stats", "100ms"]);
+    answered(&mut program, b"before");
+    client.line("loss 0.0 %");
+    server.signal("-KILL");
+    program.write_all(b"after").unwrap();
+    client.line("no answer, RTT was");
+}
+
+#[test]
 fn two_programs_forward_count_and_let_connections_end_before_they_stop() {
     let home = tempfile::tempdir().unwrap();
     let at = echo();

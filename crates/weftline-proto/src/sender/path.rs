@@ -146,6 +146,11 @@ impl Path {
         !self.is_heard()
     }
 
+    /// Nothing is heard of it, or the peer answers neither what was sent nor the probes after it.
+    pub(crate) fn is_unanswered(&self) -> bool {
+        self.is_silent() || self.backoff >= UNANSWERED
+    }
+
     /// It is heard, and datagrams are on their way.
     pub(crate) fn carries_data(&self) -> bool {
         self.is_heard() && self.in_flight() > 0

@@ -278,9 +278,10 @@ impl Session {
         };
         match outcome {
             Ok(()) => {
-                let carried = &mut self.paths[path].carried;
+                let Path { carried, asked, .. } = &mut self.paths[path];
                 carried.received += 1;
                 carried.received_bytes += datagram.len() as u64;
+                *asked = 0;
                 // Only what passed all checks keeps a session alive.
                 self.last_received = now;
                 self.acquainted |= !is_hello;
@@ -436,7 +437,9 @@ impl Session {
         self.log_acknowledged(now);
         for path in 0..self.paths.len() {
             if self.keep_alive_time(path).is_some_and(|t| t <= now) {
-                self.paths[path].probe_due = true;
+                let state = &mut self.paths[path];
+                state.probe_due = true;
+                state.asked = state.asked.saturating_add(1);
                 // The peer answers, and does not probe in its turn.
                 self.release();
             }

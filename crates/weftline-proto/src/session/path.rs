@@ -32,6 +32,8 @@ pub(super) struct Path {
     pub(super) last_sent: Time,
     /// A probe keeps the path alive.
     pub(super) probe_due: bool,
+    /// Such probes since something was heard on it.
+    pub(super) asked: u8,
     pub(super) carried: Carried,
 }
 
@@ -75,6 +77,7 @@ impl Path {
             size_probe_at: None,
             last_sent: now,
             probe_due: false,
+            asked: 0,
             carried: Carried::default(),
         }
     }

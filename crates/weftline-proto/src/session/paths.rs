@@ -63,7 +63,8 @@ impl Session {
             let (sent, [lost, spurious]) = (&path.carried.sent, sender.losses());
             let report = PathReport {
                 cost: sender.cost(),
-                silent: sender.is_silent(),
+                // One probe or its answer may be lost.
+                silent: sender.is_unanswered() || path.asked > 1,
                 rtt: sender.rtt().smoothed(),
                 min_rtt: sender.rtt().min(),
                 round_trips: sender.round_trips(),

@@ -97,6 +97,43 @@ fn a_silent_peer_is_asked_as_often_as_keep_alive_says_even_with_data_to_send() {
 }
 
 #[test]
+fn a_session_whose_peer_does_not_answer_says_so_until_it_is_heard() {
+    for bytes in [30_000_000, 0] {
+        let script = Script {
+            streams: vec![bytes],
+            ..Script::default()
+        };
+        let mut config = Config::default();
+        config.keep_alive = Some(seconds(1));
+        let alive: LinkConfig = "rate=20mbit delay=20ms".parse().expect("well-formed");
+        let mut sim: Sim = Simulation::new(
+            Peer::new(Role::Client, config.clone(), 1, script),
+            Peer::new(Role::Server, config, 2, Script::default()),
+            alive.clone(),
+            alive.clone(),
+            3,
+        );
+        let silent = |sim: &Sim| sim.a.session.paths().any(|(_, path)| path.silent);
+        for tenth in 1..50 {
+            sim.run_until(Duration::from_millis(100 * tenth));
+            assert!(!silent(&sim), "{bytes} bytes, {tenth}");
+        }
+        let dead: LinkConfig = "rate=0bit".parse().expect("well-formed");
+        sim.a_to_b.set_config(dead.clone());
+        sim.b_to_a.set_config(dead);
+        // An idle session learns it when a second question gets no answer.
+        sim.run_until(seconds(if bytes > 0 { 6 } else { 7 }));
+        assert!(silent(&sim), "{bytes} bytes");
+        sim.run_until(seconds(12));
+        assert!(silent(&sim), "{bytes} bytes");
+        sim.a_to_b.set_config(alive.clone());
+        sim.b_to_a.set_config(alive);
+        sim.run_until(seconds(20));
+        assert!(!silent(&sim), "{bytes} bytes");
+    }
+}
+
+#[test]
 fn a_short_idle_timeout_of_one_end_does_not_end_an_idle_session() {
     let mut short = Config::default();
     short.idle_timeout = seconds(5);
