@@ -1,6 +1,8 @@
-//! The fuzz targets on generated inputs, which are the same in each run.
+//! The fuzz targets on the committed corpus, and on generated inputs, which are the same in each run.
 
 mod targets;
+
+use std::path::Path;
 
 /// SplitMix64.
 struct Random(u64);
@@ -21,11 +23,30 @@ impl Random {
     }
 }
 
-fn run(target: fn(&[u8]), inputs: usize, longest: u64) {
+/// The committed inputs of a target.
+fn corpus(name: &str) -> Vec<Vec<u8>> {
+    // They see no files.
+    if cfg!(any(miri, target_family = "wasm")) {
+        return Vec::new();
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
+    let folder = folder.join(name);
+    let read = || {
+        std::fs::read_dir(&folder)?
+            .map(|file| std::fs::read(file?.path()))
+            .collect()
+    };
+    let all: std::io::Result<Vec<_>> = read();
+    let all = all.unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    assert!(!all.is_empty(), "{} is empty", folder.display());
+    all
+}
+
+fn run(name: &str, target: fn(&[u8]), inputs: usize, longest: u64) {
     let inputs = if cfg!(miri) { inputs / 200 } else { inputs };
     let mut random = Random(longest);
-    for _ in 0..inputs {
-        let input = random.bytes(longest);
+    let generated = (0..inputs).map(|_| random.bytes(longest));
+    for input in corpus(name).into_iter().chain(generated) {
         let result = std::panic::catch_unwind(|| target(&input));
         if let Err(panic) = result {
             let hex: String = input.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -37,20 +58,20 @@ fn run(target: fn(&[u8]), inputs: usize, longest: u64) {
 
 #[test]
 fn a_block_misses_exactly_what_elimination_says() {
-    run(targets::block, 2_000, 600);
+    run("codec_block", targets::block, 2_000, 600);
 }
 
 #[test]
 fn a_relay_holds_independent_symbols_and_sends_true_combinations() {
-    run(targets::recoder, 2_000, 500);
+    run("codec_recoder", targets::recoder, 2_000, 500);
 }
 
 #[test]
 fn any_k_shards_give_all_others_and_errors_write_nothing() {
-    run(targets::shards, 3_000, 400);
+    run("codec_shards", targets::shards, 3_000, 400);
 }
 
 #[test]
 fn a_decoder_that_owns_its_buffers_answers_as_one_that_copies() {
-    run(targets::window, 3_000, 1_500);
+    run("codec_window", targets::window, 3_000, 1_500);
 }

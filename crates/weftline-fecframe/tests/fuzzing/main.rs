@@ -1,6 +1,8 @@
-//! The fuzz targets on generated inputs, which are the same in each run.
+//! The fuzz targets on the committed corpus, and on generated inputs, which are the same in each run.
 
 mod targets;
+
+use std::path::Path;
 
 /// SplitMix64.
 struct Random(u64);
@@ -14,16 +16,32 @@ impl Random {
     }
 }
 
+/// The committed inputs.
+fn corpus() -> Vec<Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/fecframe_receiver");
+    let read = || {
+        std::fs::read_dir(&folder)?
+            .map(|file| std::fs::read(file?.path()))
+            .collect()
+    };
+    let all: std::io::Result<Vec<_>> = read();
+    let all = all.unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    assert!(!all.is_empty(), "{} is empty", folder.display());
+    all
+}
+
 #[test]
 fn a_receiver_hands_over_sent_adus_and_keeps_its_limits_for_any_input() {
     const INPUTS: usize = 10_000;
     let mut random = Random(1);
     let mut seen = targets::Seen::default();
-    for _ in 0..INPUTS {
+    let generated = (0..INPUTS).map(|_| {
         let length = random.next() % 2_000;
         // Small values are more often meaningful.
         let mask = [0xFF, 0xFF, 0x7F, 0x1F][(random.next() % 4) as usize];
-        let input: Vec<u8> = (0..length).map(|_| random.next() as u8 & mask).collect();
+        (0..length).map(|_| random.next() as u8 & mask).collect()
+    });
+    for input in corpus().into_iter().chain(generated) {
         match std::panic::catch_unwind(|| targets::receiver(&input)) {
             Ok(one) => seen.add(one),
             Err(panic) => {
