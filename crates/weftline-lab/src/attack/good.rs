@@ -1,51 +1,74 @@
-//! The good sessions: client ends of the relay with a flow each, and newcomers.
+//! The good sessions: clients of every service, and newcomers.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use tokio::net::UdpSocket;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot::{self, error::TryRecvError};
 use tokio::task::{JoinHandle, JoinSet};
-use tokio::time::timeout;
+use tokio::time::{MissedTickBehavior, timeout};
 use weftline::{Allowed, Endpoint, EndpointConfig, Fingerprint, Identity};
-use weftline_apps::relay::{Client, ClientOptions};
-use weftline_apps::{Protocol, Stopper};
+use weftline_apps::{Protocol, Stopper, connect, farewell, forward, relay, transfer};
 
-use super::{Counts, Shared, read};
+use super::counts::{Counts, Tally};
 
-/// Bytes of a datagram, and the time between two of one flow.
+/// Bytes of a datagram, of a message or of a file.
 const SIZE: usize = 600;
+/// The time between two datagrams, or messages, of one flow.
 const PACE: Duration = Duration::from_millis(50);
+/// The time between two files of one sender, each in a session of its own.
+const FILES: Duration = Duration::from_secs(3);
 /// How long all sessions may take to begin.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a newcomer tries.
 const NEWCOMER: Duration = Duration::from_secs(10);
+
+/// What a good session does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Use {
+    /// A UDP flow of the relay, whose datagrams come back.
+    Relay,
+    /// A forwarded TCP connection, whose messages come back.
+    Forward,
+    /// Files, which the receiver verifies.
+    Files,
+}
 
 pub(super) struct Good {
     identities: Vec<Identity>,
     newcomer: Identity,
     secure: bool,
     target: SocketAddr,
-    sent: Shared,
-    answered: Shared,
+    tally: Arc<Tally>,
 }
 
 impl Good {
-    /// Sessions that are not connected yet, and the service that answers them.
+    /// Sessions that are not connected yet, and the services that answer them: UDP and TCP at one port.
     pub(super) async fn new(sessions: usize, secure: bool) -> Result<Self> {
-        let echo = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await?;
-        let target = echo.local_addr()?;
+        let streams = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let target = streams.local_addr()?;
+        let datagrams = UdpSocket::bind(target).await?;
         tokio::spawn(async move {
             let mut buffer = vec![0; 1 << 16];
             loop {
                 // An error is a late report that a socket is gone.
-                if let Ok((len, from)) = echo.recv_from(&mut buffer).await {
-                    let _ = echo.send_to(&buffer[..len], from).await;
+                if let Ok((len, from)) = datagrams.recv_from(&mut buffer).await {
+                    let _ = datagrams.send_to(&buffer[..len], from).await;
                 }
+            }
+        });
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = streams.accept().await {
+                tokio::spawn(async move {
+                    let (mut from, mut to) = stream.into_split();
+                    drop(tokio::io::copy(&mut from, &mut to).await);
+                });
             }
         });
         Ok(Good {
@@ -53,8 +76,7 @@ impl Good {
             newcomer: Identity::generate(),
             secure,
             target,
-            sent: Shared::default(),
-            answered: Shared::default(),
+            tally: Arc::default(),
         })
     }
 
@@ -79,24 +101,58 @@ impl Good {
         &self.newcomer
     }
 
+    /// What the session with this number does. Plain UDP serves one protocol.
+    fn r#use(&self, index: usize) -> Use {
+        match index % 3 {
+            1 if self.secure => Use::Forward,
+            2 if self.secure => Use::Files,
+            _ => Use::Relay,
+        }
+    }
+
     /// Connects every session, and waits until each has an answer.
     pub(super) async fn connect(&self, server: SocketAddr, peer: Fingerprint) -> Result<()> {
         let first = Arc::new(AtomicU64::new(0));
-        for identity in &self.identities {
-            let client = self.client(server, peer, identity)?;
-            let at = client.addresses()?[0];
-            tokio::spawn(async move { client.run(&Stopper::new()).await });
-            let flow = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await?;
-            flow.connect(at).await?;
-            let (sent, answered, first) = (self.sent.clone(), self.answered.clone(), first.clone());
-            tokio::spawn(carry(flow, sent, answered, first));
+        for (index, identity) in self.identities.iter().enumerate() {
+            let (tally, first) = (self.tally.clone(), first.clone());
+            match self.r#use(index) {
+                Use::Relay => {
+                    let client = self.relay(server, peer, identity)?;
+                    let at = client.addresses()?[0];
+                    tokio::spawn(async move { client.run(&Stopper::new()).await });
+                    tokio::spawn(carry_datagrams(at, tally, first));
+                }
+                Use::Forward => {
+                    let via = server.to_string().parse()?;
+                    let mut options = forward::ClientOptions::new(via, (peer, identity.clone()));
+                    let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+                    let target = self.target.to_string().parse()?;
+                    options.listen = vec![(any, forward::Entry::To(target))];
+                    let client = forward::Client::open(options, |_| {}).await?;
+                    let at = client.entries()[0].0;
+                    tokio::spawn(async move { client.run(&Stopper::new()).await });
+                    tokio::spawn(async move {
+                        // While the server lets nobody in, connections wait, and then end.
+                        loop {
+                            let _ = carry_stream(at, &tally, &first).await;
+                            tokio::time::sleep(PACE).await;
+                        }
+                    });
+                }
+                Use::Files => {
+                    let identity = (peer, identity.clone());
+                    // Not all at the same moment.
+                    let begin = FILES * index as u32 / self.identities.len() as u32;
+                    tokio::spawn(send_files(server, identity, begin, tally, first));
+                }
+            }
         }
         let started = Instant::now();
-        while (read(&first) as usize) < self.identities.len() {
+        while (first.load(Ordering::Relaxed) as usize) < self.identities.len() {
             if started.elapsed() > PATIENCE {
                 bail!(
                     "{} of {} good sessions began",
-                    read(&first),
+                    first.load(Ordering::Relaxed),
                     self.identities.len()
                 );
             }
@@ -105,34 +161,38 @@ impl Good {
         Ok(())
     }
 
-    fn client(&self, server: SocketAddr, peer: Fingerprint, identity: &Identity) -> Result<Client> {
+    fn relay(
+        &self,
+        server: SocketAddr,
+        peer: Fingerprint,
+        identity: &Identity,
+    ) -> Result<relay::Client> {
         let rule = format!("127.0.0.1:0={}", self.target).parse()?;
         let identity = self.secure.then(|| (peer, identity.clone()));
-        let options = ClientOptions::new(server.to_string().parse()?, identity, vec![rule]);
-        Ok(Client::open(options, |_| {})?)
+        let options = relay::ClientOptions::new(server.to_string().parse()?, identity, vec![rule]);
+        Ok(relay::Client::open(options, |_| {})?)
     }
 
     /// Another good session with this server at another address, whose traffic is not counted.
     pub(super) async fn another(&self, at: SocketAddr, peer: Fingerprint) -> Result<JoinSet<()>> {
-        let client = self.client(at, peer, &self.newcomer)?;
-        let flow = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await?;
-        flow.connect(client.addresses()?[0]).await?;
+        let client = self.relay(at, peer, &self.newcomer)?;
+        let at = client.addresses()?[0];
         let mut tasks = JoinSet::new();
         tasks.spawn(async move { drop(client.run(&Stopper::new()).await) });
-        tasks.spawn(carry(
-            flow,
-            Shared::default(),
-            Shared::default(),
-            Arc::default(),
-        ));
+        tasks.spawn(async move {
+            drop(carry_datagrams(at, Arc::default(), Arc::default()).await);
+        });
         Ok(tasks)
     }
 
+    /// What has been counted so far.
     pub(super) fn counts(&self) -> Counts {
-        Counts {
-            sent: read(&self.sent),
-            answered: read(&self.answered),
-        }
+        self.tally.counts()
+    }
+
+    /// Seconds from each datagram, message or file to its answer, sorted, since the last call.
+    pub(super) fn delays(&self) -> Vec<f64> {
+        self.tally.delays()
     }
 
     /// Lets `rate` newcomers a second connect, until they are stopped.
@@ -204,22 +264,114 @@ async fn newcomer(
     }
 }
 
-async fn carry(flow: UdpSocket, sent: Shared, answered: Shared, first: Arc<AtomicU64>) {
-    let mut tick = tokio::time::interval(PACE);
-    let (data, mut buffer, mut is_first) = ([7; SIZE], [0; 2 * SIZE], true);
+/// A datagram or a message, with the time in it.
+fn stamped(epoch: Instant) -> [u8; SIZE] {
+    let mut data = [7; SIZE];
+    data[..8].copy_from_slice(&epoch.elapsed().as_secs_f64().to_be_bytes());
+    data
+}
+
+/// How long ago it was made.
+fn age(data: &[u8], epoch: Instant) -> Option<f64> {
+    let stamp = data.first_chunk().copied().map(f64::from_be_bytes)?;
+    Some(epoch.elapsed().as_secs_f64() - stamp)
+}
+
+async fn carry_datagrams(
+    at: SocketAddr,
+    tally: Arc<Tally>,
+    first: Arc<AtomicU64>,
+) -> std::io::Result<()> {
+    let flow = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+    flow.connect(at).await?;
+    let (mut tick, epoch) = (tokio::time::interval(PACE), Instant::now());
+    let (mut buffer, mut is_first) = ([0; 2 * SIZE], true);
     loop {
         tokio::select! {
             _ = tick.tick() => {
-                if flow.send(&data).await.is_ok() {
-                    sent.fetch_add(1, Ordering::Relaxed);
+                if flow.send(&stamped(epoch)).await.is_ok() {
+                    tally.sent();
                 }
             }
-            Ok(_) = flow.recv(&mut buffer) => {
-                answered.fetch_add(1, Ordering::Relaxed);
-                if std::mem::take(&mut is_first) {
-                    first.fetch_add(1, Ordering::Relaxed);
+            Ok(len) = flow.recv(&mut buffer) => {
+                if let Some(delay) = age(&buffer[..len], epoch) {
+                    tally.answered(delay);
+                    first.fetch_add(u64::from(std::mem::take(&mut is_first)), Ordering::Relaxed);
                 }
             }
         }
     }
+}
+
+/// As long as the connection is there.
+async fn carry_stream(at: SocketAddr, tally: &Tally, first: &AtomicU64) -> std::io::Result<()> {
+    let (mut from, mut to) = TcpStream::connect(at).await?.into_split();
+    let epoch = Instant::now();
+    let sending = async move {
+        let mut tick = tokio::time::interval(PACE);
+        loop {
+            tick.tick().await;
+            tally.sent();
+            to.write_all(&stamped(epoch)).await?;
+        }
+    };
+    let reading = async move {
+        let (mut buffer, mut is_first) = ([0; SIZE], true);
+        loop {
+            from.read_exact(&mut buffer).await?;
+            if let Some(delay) = age(&buffer, epoch) {
+                tally.answered(delay);
+                first.fetch_add(u64::from(std::mem::take(&mut is_first)), Ordering::Relaxed);
+            }
+        }
+    };
+    tokio::select! {
+        ended = sending => ended,
+        ended = reading => ended,
+    }
+}
+
+async fn send_files(
+    server: SocketAddr,
+    identity: (Fingerprint, Identity),
+    begin: Duration,
+    tally: Arc<Tally>,
+    first: Arc<AtomicU64>,
+) {
+    tokio::time::sleep(begin).await;
+    let (mut tick, mut is_first) = (tokio::time::interval(FILES), true);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let who = identity.1.fingerprint();
+    for number in 0_u32.. {
+        tick.tick().await;
+        tally.sent();
+        let started = Instant::now();
+        let name = format!("{who}-{number}");
+        let verified = || tally.answered(started.elapsed().as_secs_f64());
+        if let Ok(true) = send_file(server, &identity, &name, verified).await {
+            first.fetch_add(u64::from(std::mem::take(&mut is_first)), Ordering::Relaxed);
+        }
+    }
+}
+
+/// Sends a file in a session of its own. Returns whether the receiver has verified it; `verified` is called
+/// at that moment.
+async fn send_file(
+    server: SocketAddr,
+    identity: &(Fingerprint, Identity),
+    name: &str,
+    verified: impl FnOnce(),
+) -> Result<bool> {
+    let (address, config) = (server.to_string().parse()?, EndpointConfig::default());
+    let session = connect(&address, Some(identity.clone()), Protocol::Files, &config);
+    let (endpoint, connection) = session.await?;
+    let stream = connection.open_stream().await?;
+    let listing = transfer::collect(&[PathBuf::from("-")], name)?;
+    let sent = transfer::send(stream, &listing, &[7; SIZE][..], PATIENCE, &|_| {}).await;
+    let is_complete = sent.is_ok_and(|summary| summary.is_complete());
+    if is_complete {
+        verified();
+    }
+    farewell(&endpoint, 0, "").await;
+    Ok(is_complete)
 }

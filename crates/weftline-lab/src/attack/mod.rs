@@ -1,17 +1,19 @@
-//! Attacks: floods from strangers against a relay's server with a hundred good sessions.
+//! Attacks: floods from strangers against a server with a hundred good sessions.
 //!
-//! The server is the real program in a process of its own. The good sessions are the relay's client
-//! ends in this process, with a flow each that is answered. Before, during and after each flood it is
-//! measured how much of the flows' traffic comes back, how fast an allowed newcomer gets in, and what the
-//! server costs: processor, memory, and lines that it prints.
+//! The server is `weftline serve` in a process of its own, on a processor of its own. The good sessions
+//! are the client ends of its services in this process: UDP flows, TCP connections and files. Before, during
+//! and after each flood it is measured how much of what they send is answered and when, how fast an allowed
+//! newcomer gets in, and what the server costs: processor, memory, and lines that it prints.
 //!
 //! | file | contents |
 //! | --- | --- |
+//! | `counts` | what good sessions sent, and what came back |
 //! | `flood` | what strangers send, from one address or a thousand |
 //! | `initial` | QUIC's first packets, from a real client's handshake |
 //! | `good` | the good sessions, and newcomers |
 //! | `server` | the server's process, and what it costs |
 
+mod counts;
 mod flood;
 mod good;
 mod initial;
@@ -19,7 +21,6 @@ mod server;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -28,7 +29,7 @@ use serde::Serialize;
 use flood::Flood;
 pub use flood::Kind;
 use good::Good;
-use server::Server;
+use server::{Apart, Server};
 
 /// What to run.
 #[derive(Clone, Debug)]
@@ -58,14 +59,16 @@ pub struct Row {
     pub rate: u32,
     /// Packets, or handshakes, that were sent each second.
     pub sent: f64,
-    /// Answers that the good sessions got for each datagram: before, during and after.
+    /// Answers that the good sessions got for each datagram, message or file: before, during and after.
     pub answered: [f64; 3],
-    /// Of one processor, before and during.
+    /// Seconds until an answer came, median and 99th percentile: before and during; `None` without answers.
+    pub delays: [[Option<f64>; 2]; 2],
+    /// How busy the server's processor was, before and during, also with what the kernel does.
     pub processor: [f64; 2],
     /// Memory of the server before the flood, and the most during it, bytes.
     pub memory: [u64; 2],
-    /// Lines that the server printed during the flood.
-    pub lines: u64,
+    /// Lines that the server printed each second, before and during.
+    pub lines: [f64; 2],
     /// Seconds that newcomers needed, sorted; one that did not get in counts as infinite.
     pub newcomers: Vec<f64>,
 }
@@ -75,14 +78,12 @@ impl Row {
     pub fn kept(&self) -> f64 {
         self.answered[1] / self.answered[0]
     }
+}
 
-    /// Seconds that this share of newcomers did not exceed.
-    pub fn newcomer(&self, share: f64) -> Option<f64> {
-        let last = self.newcomers.len().checked_sub(1)?;
-        self.newcomers
-            .get((share * last as f64).ceil() as usize)
-            .copied()
-    }
+/// What this share of sorted values did not exceed.
+pub fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
+    let last = sorted.len().checked_sub(1)?;
+    sorted.get((share * last as f64).ceil() as usize).copied()
 }
 
 /// Runs each kind of flood from each number of addresses at each rate; `report` is told of each row.
@@ -90,11 +91,12 @@ impl Row {
 /// # Errors
 /// The server or the good sessions cannot be started.
 pub fn run(options: &Options, mut report: impl FnMut(&Row)) -> Result<Vec<Row>> {
+    let apart = Apart::new()?;
     let mut rows = Vec::new();
     for kind in &options.kinds {
         for sources in &options.sources {
             for rate in &options.rates {
-                let row = one(options, *kind, *sources, *rate)
+                let row = one(options, &apart, *kind, *sources, *rate)
                     .with_context(|| format!("{} from {sources} addresses", kind.name()))?;
                 report(&row);
                 rows.push(row);
@@ -104,19 +106,22 @@ pub fn run(options: &Options, mut report: impl FnMut(&Row)) -> Result<Vec<Row>> 
     Ok(rows)
 }
 
+/// Seconds until what was begun before has been answered.
+const SETTLE: f64 = 3.0;
 /// Newcomers that try at the same time as a flood, each second.
 const NEWCOMERS: u32 = 20;
 
-fn one(options: &Options, kind: Kind, sources: usize, rate: u32) -> Result<Row> {
+fn one(options: &Options, apart: &Apart, kind: Kind, sources: usize, rate: u32) -> Result<Row> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
         .build()?;
     let secure = kind != Kind::Hellos;
     let good = runtime.block_on(Good::new(options.sessions, secure))?;
-    let mut server = Server::start(&options.program, good.target(), &good.fingerprints())?;
+    let mut server = Server::start(&options.program, good.target(), &good.fingerprints(), apart)?;
     let address = server.address();
-    runtime.block_on(good.connect(address, server.fingerprint()))?;
+    let began = runtime.block_on(good.connect(address, server.fingerprint()));
+    began.with_context(|| format!("the server said: {}", server.words()))?;
     let flood = runtime.block_on(Flood::prepare(
         kind,
         address,
@@ -127,11 +132,12 @@ fn one(options: &Options, kind: Kind, sources: usize, rate: u32) -> Result<Row> 
 
     let (short, long) = (options.secs / 2.0, options.secs);
     let rest = |secs: f64| std::thread::sleep(Duration::from_secs_f64(secs));
-    let before = good.counts();
-    let idle = server.processor()?;
+    rest(SETTLE);
+    good.delays();
+    let (before, idle, quiet) = (good.counts(), apart.busy()?, server.lines());
     rest(short);
-    let (calm, start) = (good.counts(), server.processor()?);
-    let (memory, lines) = (server.memory()?, server.lines());
+    let (calm, start, usual) = (good.counts(), apart.busy()?, server.lines());
+    let (memory, early) = (server.memory()?, good.delays());
 
     let newcomers =
         secure.then(|| good.newcomers(&runtime, address, server.fingerprint(), NEWCOMERS));
@@ -142,9 +148,10 @@ fn one(options: &Options, kind: Kind, sources: usize, rate: u32) -> Result<Row> 
         most = most.max(server.memory()?);
     }
     let sent = running.stop();
-    let (stormy, end) = (good.counts(), server.processor()?);
+    let (stormy, end, many) = (good.counts(), apart.busy()?, server.lines());
+    let late = good.delays();
     let newcomers = newcomers.map_or_else(Vec::new, |newcomers| newcomers.stop(&runtime));
-    let lines = server.lines() - lines;
+    rest(SETTLE);
     let settled = good.counts();
     rest(short);
     let after = good.counts();
@@ -160,9 +167,10 @@ fn one(options: &Options, kind: Kind, sources: usize, rate: u32) -> Result<Row> 
             stormy.since(&calm),
             after.since(&settled),
         ],
+        delays: [early, late].map(|sorted| [0.5, 0.99].map(|share| quantile(&sorted, share))),
         processor: [(start - idle) / short, (end - start) / long],
         memory: [memory, most],
-        lines,
+        lines: [(usual - quiet) as f64 / short, (many - usual) as f64 / long],
         newcomers,
     })
 }
@@ -171,28 +179,6 @@ fn one(options: &Options, kind: Kind, sources: usize, rate: u32) -> Result<Row> 
 fn source(index: usize) -> SocketAddr {
     let [third, fourth] = [(index / 250) as u8, 1 + (index % 250) as u8];
     (Ipv4Addr::new(127, 88, third, fourth), 0).into()
-}
-
-/// What good sessions sent, and what came back.
-#[derive(Clone, Copy, Debug)]
-struct Counts {
-    sent: u64,
-    answered: u64,
-}
-
-impl Counts {
-    /// The share that was answered since an earlier look.
-    fn since(&self, earlier: &Counts) -> f64 {
-        let sent = (self.sent - earlier.sent).max(1);
-        (self.answered - earlier.answered) as f64 / sent as f64
-    }
-}
-
-/// A number that threads share.
-type Shared = std::sync::Arc<std::sync::atomic::AtomicU64>;
-
-fn read(number: &Shared) -> u64 {
-    number.load(Ordering::Relaxed)
 }
 
 #[cfg(test)]
@@ -209,12 +195,14 @@ mod tests {
             answered: [0.8, 0.4, 0.8],
             processor: [0.1, 0.2],
             memory: [1, 2],
-            lines: 0,
+            delays: [[Some(0.001); 2], [None; 2]],
+            lines: [0.0, 1.0],
             newcomers: vec![0.1, 0.2, f64::INFINITY],
         };
         assert_eq!(row.kept(), 0.5);
-        assert_eq!(row.newcomer(0.5), Some(0.2));
-        assert_eq!(row.newcomer(0.99), Some(f64::INFINITY));
+        assert_eq!(quantile(&row.newcomers, 0.5), Some(0.2));
+        assert_eq!(quantile(&row.newcomers, 0.99), Some(f64::INFINITY));
+        assert_eq!(quantile(&[], 0.5), None);
         assert_eq!(source(0).to_string(), "127.88.0.1:0");
         assert_eq!(source(999).to_string(), "127.88.3.250:0");
     }

@@ -7,16 +7,18 @@ use clap::{Args, ValueEnum};
 use weftline_cli::ui::{Exit, OutputOptions, output};
 
 use super::program;
-use crate::attack::{self, Kind, Options, Row};
+use crate::attack::{self, Kind, Options, Row, quantile};
 
 const HELP: &str = "\
 Strangers send from loopback, 127.88.0.0/16. For handshakes a rate counts handshakes, not packets.
-Good sessions are clients of `weftline relay serve` with a flow of 20 datagrams a second each. During a
-flood 20 allowed newcomers connect each second.
+Good sessions are clients of `weftline serve`: a third each has a UDP flow or a TCP connection of 20
+messages a second, or sends a file each three seconds. The server has a processor of its own. During a flood 20
+allowed newcomers connect each second.
 
 Examples:
   weftline-lab attack
-  weftline-lab attack --kinds handshakes --sources 1,1000 --rates 10000";
+  weftline-lab attack --kinds handshakes --sources 1,1000 --rates 10000
+  weftline-lab attack --rates 1000000   # as many as strangers can";
 
 /// Flood a server that has good sessions, and measure what they and newcomers still get
 #[derive(Args, Debug)]
@@ -29,8 +31,8 @@ pub(crate) struct AttackArgs {
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [1, 1000],
         value_parser = clap::value_parser!(u16).range(1..=60_000))]
     sources: Vec<u16>,
-    /// Packets, or handshakes, a second
-    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [1000, 10_000])]
+    /// Packets, or handshakes, a second; strangers send no more than they can
+    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [1000, 10_000, 1_000_000])]
     rates: Vec<u32>,
     /// Good sessions, 1 to 200
     #[arg(long, value_name = "N", default_value_t = 100,
@@ -59,9 +61,10 @@ pub(crate) fn run(args: AttackArgs, output: OutputOptions) -> Result<Exit> {
     if !output.json {
         output::print(
             "| flood | addresses | each second: asked, sent | answered before, during, after | kept | \
-             processor before, during | memory before, most | lines | newcomers: median, p99 |",
+             answer: p99 before, during | processor before, during | memory before, most | \
+             lines each second before, during | newcomers: median, p99 |",
         );
-        output::print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |");
+        output::print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
     }
     let rows = attack::run(&options, |row| {
         if !output.json {
@@ -78,18 +81,18 @@ fn print(row: &Row) {
     let [before, during, after] = row.answered.map(|share| format!("{:.1}", 100.0 * share));
     let [idle, busy] = row.processor.map(|share| format!("{share:.2}"));
     let [least, most] = row.memory.map(|bytes| format!("{:.0}", bytes as f64 / 1e6));
-    let newcomer = |share| {
-        row.newcomer(share)
-            .map_or("-".to_owned(), |s| format!("{:.0} ms", 1e3 * s))
-    };
+    let [usual, many] = row.lines;
+    let time =
+        |seconds: Option<f64>| seconds.map_or("-".to_owned(), |s| format!("{:.0} ms", 1e3 * s));
+    let newcomer = |share| time(quantile(&row.newcomers, share));
+    let [early, late] = row.delays.map(|[_, p99]| time(p99));
     output::print(format_args!(
-        "| {} | {} | {}, {:.0} | {before}, {during}, {after} % | {:.2} | {idle}, {busy} | {least}, {most} MB | {} | {}, {} |",
+        "| {} | {} | {}, {:.0} | {before}, {during}, {after} % | {:.2} | {early}, {late} | {idle}, {busy} | {least}, {most} MB | {usual:.1}, {many:.1} | {}, {} |",
         row.flood,
         row.sources,
         row.rate,
         row.sent,
         row.kept(),
-        row.lines,
         newcomer(0.5),
         newcomer(0.99),
     ));
