@@ -15,6 +15,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -32,6 +33,26 @@ pub fn unable(what: &str, why: &str) {
         Ok(notice) => drop(writeln!(io::stderr(), "{notice}")),
         Err(failure) => panic!("{failure}"),
     }
+}
+
+/// The inputs of a fuzz target that `fuzz/corpus` has, in the order of their names.
+///
+/// # Panics
+///
+/// There are none, or one cannot be read.
+pub fn corpus(target: &str) -> Vec<Vec<u8>> {
+    let all = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
+    let folder = all.join(target);
+    let read = || {
+        let files = std::fs::read_dir(&folder)?.map(|file| Ok(file?.path()));
+        let mut files = files.collect::<io::Result<Vec<_>>>()?;
+        files.sort();
+        files.into_iter().map(std::fs::read).collect()
+    };
+    let inputs: io::Result<Vec<_>> = read();
+    let inputs = inputs.unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    assert!(!inputs.is_empty(), "{} is empty", folder.display());
+    inputs
 }
 
 /// The notice to print, or why the test must fail.

@@ -58,12 +58,8 @@ mod tests {
     /// The inputs that the fuzzer kept.
     #[test]
     fn hostile_bytes_pair_nobody() {
-        let corpus =
-            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/pairing");
-        let inputs: Vec<_> = std::fs::read_dir(corpus).unwrap().collect();
-        assert!(!inputs.is_empty());
-        for input in inputs {
-            fuzz_entry(&std::fs::read(input.unwrap().path()).unwrap());
+        for input in weftline_testkit::corpus("pairing") {
+            fuzz_entry(&input);
         }
     }
 }

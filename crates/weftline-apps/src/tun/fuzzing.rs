@@ -82,12 +82,7 @@ mod tests {
     /// The inputs that the fuzzer kept, and changes of them.
     #[test]
     fn hostile_bytes_never_panic() {
-        let corpus =
-            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/tunnel");
-        let inputs = std::fs::read_dir(corpus).unwrap();
-        let inputs = inputs.map(|input| std::fs::read(input.unwrap().path()).unwrap());
-        let inputs: Vec<Vec<u8>> = inputs.collect();
-        assert!(!inputs.is_empty());
+        let inputs = weftline_testkit::corpus("tunnel");
         let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
         for input in &inputs {
             fuzz_entry(input);

@@ -26,7 +26,7 @@ pub(crate) fn path(session: Option<&Stats>) -> String {
 /// only path is not answered.
 pub(crate) fn paths(now: &[PathInfo], before: &[PathInfo], time: Duration) -> Option<String> {
     if let [] | [_] = now {
-        // What was lost since the last answer, nobody knows.
+        // Nobody knows what was lost since the last answer.
         let report = now.first().filter(|path| path.is_silent)?.report?;
         let rtt = report.rtt.as_secs_f64() * 1e3;
         return Some(format!("no answer, RTT was {rtt:.0} ms"));

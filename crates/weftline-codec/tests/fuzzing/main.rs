@@ -2,8 +2,6 @@
 
 mod targets;
 
-use std::path::Path;
-
 /// SplitMix64.
 struct Random(u64);
 
@@ -23,23 +21,12 @@ impl Random {
     }
 }
 
-/// The committed inputs of a target.
+/// The committed inputs of a target; Miri and WebAssembly see no files.
 fn corpus(name: &str) -> Vec<Vec<u8>> {
-    // They see no files.
-    if cfg!(any(miri, target_family = "wasm")) {
-        return Vec::new();
+    match cfg!(any(miri, target_family = "wasm")) {
+        true => Vec::new(),
+        false => weftline_testkit::corpus(name),
     }
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
-    let folder = folder.join(name);
-    let read = || {
-        std::fs::read_dir(&folder)?
-            .map(|file| std::fs::read(file?.path()))
-            .collect()
-    };
-    let all: std::io::Result<Vec<_>> = read();
-    let all = all.unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-    assert!(!all.is_empty(), "{} is empty", folder.display());
-    all
 }
 
 fn run(name: &str, target: fn(&[u8]), inputs: usize, longest: u64) {

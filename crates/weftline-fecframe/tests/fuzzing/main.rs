@@ -2,8 +2,6 @@
 
 mod targets;
 
-use std::path::Path;
-
 /// SplitMix64.
 struct Random(u64);
 
@@ -14,20 +12,6 @@ impl Random {
         let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         z ^ (z >> 31)
     }
-}
-
-/// The committed inputs.
-fn corpus() -> Vec<Vec<u8>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/fecframe_receiver");
-    let read = || {
-        std::fs::read_dir(&folder)?
-            .map(|file| std::fs::read(file?.path()))
-            .collect()
-    };
-    let all: std::io::Result<Vec<_>> = read();
-    let all = all.unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-    assert!(!all.is_empty(), "{} is empty", folder.display());
-    all
 }
 
 #[test]
@@ -41,7 +25,8 @@ fn a_receiver_hands_over_sent_adus_and_keeps_its_limits_for_any_input() {
         let mask = [0xFF, 0xFF, 0x7F, 0x1F][(random.next() % 4) as usize];
         (0..length).map(|_| random.next() as u8 & mask).collect()
     });
-    for input in corpus().into_iter().chain(generated) {
+    let corpus = weftline_testkit::corpus("fecframe_receiver");
+    for input in corpus.into_iter().chain(generated) {
         match std::panic::catch_unwind(|| targets::receiver(&input)) {
             Ok(one) => seen.add(one),
             Err(panic) => {

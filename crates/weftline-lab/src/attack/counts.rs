@@ -16,7 +16,7 @@ impl Tally {
         self.sent.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// An answer came after so many seconds.
+    /// Counts an answer that came `delay` seconds after what it answers.
     pub(super) fn answered(&self, delay: f64) {
         self.answered.fetch_add(1, Ordering::Relaxed);
         let mut delays = self.delays.lock().unwrap_or_else(PoisonError::into_inner);

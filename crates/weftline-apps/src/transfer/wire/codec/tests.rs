@@ -203,12 +203,8 @@ fn a_long_text_is_truncated_at_a_character_boundary() {
 /// Inputs that the fuzzer kept.
 #[test]
 fn the_fuzzers_corpus_is_parsed() {
-    let fuzz = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz");
-    let folder = std::fs::read_dir(fuzz.join("corpus/transfer")).unwrap();
-    let inputs: Vec<_> = folder.map(|entry| entry.unwrap().path()).collect();
-    assert!(!inputs.is_empty());
-    for input in inputs {
-        fuzz_entry(&std::fs::read(input).unwrap());
+    for input in weftline_testkit::corpus("transfer") {
+        fuzz_entry(&input);
     }
 }
 
