@@ -173,6 +173,8 @@ pub(super) struct Adaptive {
     taken_over: bool,
     /// The part that this path has of what the session takes from this bottleneck.
     own_part: f32,
+    /// Bytes that left in the largest round; with each round it counts for less.
+    largest: f32,
 }
 
 impl Adaptive {
@@ -225,6 +227,7 @@ impl Adaptive {
             crowded: 0,
             taken_over: false,
             own_part: 1.0,
+            largest: 0.0,
         };
         adaptive.window = adaptive.initial();
         adaptive

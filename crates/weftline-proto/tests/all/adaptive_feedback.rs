@@ -85,7 +85,7 @@ fn a_run_of_losses_counted_in_packets_does_not_silence_a_slow_session() {
     // At 50 packets a second, all packets in flight are often lost, and a run lasts until enough more
     // packets have been sent.
     let config = Config::preset(Preset::Auto);
-    let path = "rate=2mbit delay=30ms queue=100ms loss=ge:10%,8";
+    let path = "rate=2mbit delay=30ms queue=100ms loss=ge:10%,16";
     let (stats, _, delays) = live(config, 20 * MS, 3000, path);
     assert!(mean(&delays) < 300 * MS, "{:?}", mean(&delays));
     assert!(stats.sent.timeouts > 0, "there is something to wait for");

@@ -20,6 +20,11 @@ const MOST_LOSS: f64 = 0.9;
 /// A queue whose shortest length is below this part of its mean was short for a moment only.
 const STANDING: f64 = 0.75;
 
+/// The window of a flow that pauses may grow until it holds this many of its largest bursts: then the pace spreads such
+/// a burst over no more than half of a round trip. The largest one is forgotten over this many rounds.
+const BURSTS: f64 = 2.0;
+const FORGET_LARGEST: f32 = 1.0 / 64.0;
+
 /// A window of `w` packets grows by `GROWTH * w^POWER` in a round. This is less than proportional, so
 /// that shares become equal, and more than constant, so that fast paths are filled.
 const GROWTH: f64 = 0.285;
@@ -168,9 +173,11 @@ impl Adaptive {
             false => most + SLACK_PACKETS * self.packet,
         };
         // The pace spreads each frame of a video. What arrives of such a flow does not show what the path can
-        // carry.
+        // carry. The queue shortens its window, and between large frames it may grow again.
+        let left = (round.arrived() / (1.0 - round.loss().min(START_LOSS))) as f32;
+        self.largest = left.max(self.largest - FORGET_LARGEST * self.largest);
         let most = match round.is_spread() && round.loss() <= START_LOSS.max(random) {
-            true => most.max(self.window),
+            true => most.max(self.window).max(BURSTS * f64::from(self.largest)),
             false => most,
         };
         let kept = self.kept(round, base, queue);

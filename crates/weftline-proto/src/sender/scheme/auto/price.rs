@@ -7,6 +7,7 @@
 
 mod paths;
 mod question;
+mod queue;
 mod riding;
 
 use std::collections::VecDeque;
@@ -36,15 +37,6 @@ const ENOUGH: f64 = 0.75;
 /// A flow that is backlogged for this many round trips is a long transfer: reports come in time for
 /// it.
 const LONG: u32 = 2;
-/// The path is full if datagrams wait in its queue for longer than this part of the shortest round
-/// trip.
-const FULL: u32 = 5;
-/// A path that itself holds datagrams back delays them without a queue. The rule takes a delay of up to this many
-/// usual holds for the path's own.
-const HOLDS: u32 = 2;
-/// A path whose queue grew grows it again soon: for this many round trips it counts as full. If repairs then soon
-/// make a queue again, it counts as full for twice as long, up to the second number.
-const AGAIN: core::ops::RangeInclusive<u16> = 16..=256;
 /// A flow of fewer source symbols a second may spend more than the usual limit.
 const FEW: f64 = 50.0;
 /// Losses are rare if they are fewer than this share.
@@ -209,26 +201,15 @@ impl Price {
     /// Whether what leaves now is held back for long, at this end or in the path's queue: the path
     /// takes no more, and a repair would delay all that follows.
     pub(super) fn is_held_back(&mut self, at: &Situation<'_>) -> bool {
-        let (now, source, queue) = (at.now(), at.can_send_new(), at.queue());
+        let (now, source) = (at.now(), at.can_send_new());
         self.waiting_since = match source {
             true => self.waiting_since.or(Some(now)),
             false => None,
         };
         let waited = self.waiting_since.map_or(Duration::ZERO, |t| now.since(t));
         let long = waited > at.srtt() * LONG;
-        let shortest = at.shortest_rtt();
-        let most = (shortest / FULL).max(*SHORT.start()) + HOLDS * at.hold();
-        let seen = self.seen(at.path());
-        seen.waits = queue.max(at.overdue()) > most;
-        if queue > most {
-            if now >= seen.full_until {
-                let soon = now < seen.full_until + shortest * u32::from(seen.again);
-                let again = if soon { 2 * seen.again } else { 0 };
-                seen.again = again.clamp(*AGAIN.start(), *AGAIN.end());
-            }
-            seen.full_until = now + shortest * u32::from(seen.again);
-        }
-        let full = seen.waits || now < seen.full_until;
+        let queue = &mut self.seen(at.path()).queue;
+        let full = queue.is_full(now, at.queue(), at.overdue(), at.shortest_rtt(), at.hold());
         let held_back = self.options.ingredients.backlog && (long || full);
         self.held_back = held_back && source;
         held_back

@@ -1,12 +1,12 @@
 //! What the rule knows of each path, and the belief about what all of them carry.
 
+use super::queue::Queue;
 use super::{Price, Report, effect};
 use crate::path::PathId;
 use crate::sender::flight::Transmission;
 use crate::sender::scheme::auto::belief::{Belief, Effect};
 use crate::sender::scheme::auto::channel::{Channel, Losses};
 use crate::sender::situation::Situation;
-use crate::time::Time;
 
 /// The belief is computed from at most this many unresolved datagrams, the newest.
 const NEWEST: usize = 1024;
@@ -19,12 +19,7 @@ pub(super) struct Seen {
     path: PathId,
     channel: Channel,
     losses: Losses,
-    /// What leaves now waits in the path's queue.
-    pub(super) waits: bool,
-    /// Until when the path's queue counts as full.
-    pub(super) full_until: Time,
-    /// For how many round trips after a queue.
-    pub(super) again: u16,
+    pub(super) queue: Queue,
 }
 
 impl Price {
@@ -32,7 +27,7 @@ impl Price {
     pub(in super::super) fn on_fate(&mut self, path: PathId, lost: bool) {
         // A full queue loses more than the path does, and repairs would only make it longer.
         let seen = self.seen(path);
-        if !seen.waits {
+        if !seen.queue.waits {
             seen.channel.record(lost);
         }
     }
@@ -51,13 +46,13 @@ impl Price {
         }
         self.seen.iter().position(is_it).unwrap_or_else(|| {
             let channel = Channel::default();
+            // Most sessions have one path.
+            self.seen.reserve_exact(1);
             self.seen.push(Seen {
                 path,
                 channel,
                 losses: channel.losses(),
-                waits: false,
-                full_until: Time::ZERO,
-                again: 0,
+                queue: Queue::default(),
             });
             self.seen.len() - 1
         })
