@@ -357,6 +357,7 @@ mod tests {
         let mut out = Vec::new();
         CODED.put_source(&mut out);
         assert_eq!(out.len(), super::super::SOURCE_HEADER);
+        assert!(!super::super::is_repair(&out));
         out.extend_from_slice(b"symbol");
         assert_eq!(
             Datagram::parse(&out),
@@ -378,6 +379,7 @@ mod tests {
         out.clear();
         CODED.put_repair(3, 9, &mut out);
         assert_eq!(out.len() + 2, super::super::REPAIR_OVERHEAD);
+        assert!(super::super::is_repair(&out));
         out.extend_from_slice(&[1, 2, 3]);
         assert_eq!(
             Datagram::parse(&out),
@@ -396,7 +398,7 @@ mod tests {
 
     #[test]
     fn a_repair_in_any_field_round_trips() {
-        use super::super::{CodingVector, FIELD_REPAIR_HEADER};
+        use super::super::{CodingVector, FIELD_REPAIR_HEADER, is_repair};
         for (bits, vector) in [
             (1, CodingVector::Seed(7)),
             (8, CodingVector::Seed(u32::MAX)),
@@ -405,6 +407,7 @@ mod tests {
             let code = FieldCode { bits, vector };
             let mut out = Vec::new();
             CODED.put_field_repair(4, &code, &mut out);
+            assert!(is_repair(&out));
             if let CodingVector::Seed(_) = vector {
                 assert_eq!(out.len(), FIELD_REPAIR_HEADER);
             }

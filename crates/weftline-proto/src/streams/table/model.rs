@@ -319,6 +319,27 @@ fn gaps_are_refused_beyond_their_limit() {
 }
 
 #[test]
+fn the_gaps_of_all_streams_share_the_credit_that_is_left() {
+    let mut end = End::new(Role::Server);
+    let last_byte_of = |end: &mut End, id: u64, offset: u64| {
+        let inbound = Inbound {
+            id,
+            offset,
+            fin: false,
+            data: b"x",
+        };
+        let (streams, credit) = (&mut end.streams, &mut end.credit);
+        streams.on_stream(inbound, credit, &mut end.events)
+    };
+    // Two bytes have arrived and 598 are missing: all 600 are spent.
+    assert_eq!(last_byte_of(&mut end, 0, 299), Ok(()));
+    assert_eq!(last_byte_of(&mut end, 2, 299), Ok(()));
+    assert_eq!(end.streams.missing(), 598);
+    let further = last_byte_of(&mut end, 4, 1);
+    assert_eq!(further, Err(Violation::SessionCredit));
+}
+
+#[test]
 fn an_old_number_of_streams_unblocks_nothing() {
     let mut streams = End::new(Role::Client).streams;
     assert_eq!(streams.open(), Ok(StreamId(0)));
