@@ -282,6 +282,21 @@ async fn a_receivers_reasons_are_printable() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_forwarding_servers_answers_are_printable() {
+    // Version 1: the target refused the connection.
+    let mut answer = vec![1, 3];
+    answer.extend((HOSTILE.len() as u16).to_be_bytes());
+    answer.extend(HOSTILE.as_bytes());
+    let program = serve(CLIENTS[2], true, async |connection: Connection| {
+        let mut stream = connection.accept_stream().await.unwrap();
+        stream.write_all(&answer).await.unwrap();
+        stream.flush().await.unwrap();
+        let _ = stream.read_to_end(&mut Vec::new()).await;
+    });
+    program.await.must_be_tame(1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_is_no_protocol_at_all_is_not_quoted_as_it_is() {
     for (protocol, server) in SERVERS.into_iter().skip(1) {
         let listen = ["-vvv", "--listen", "127.0.0.1:0"];

@@ -79,3 +79,20 @@ impl Arrivals {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_datagram_that_was_overtaken_does_not_count_as_the_largest() {
+        let at = |ms: u64| Time::from_micros(1000 * ms);
+        let mut arrivals = Arrivals::default();
+        let gaps = [(1, 0), (2, 2), (3, 1), (4, 3)].map(|(ms, transmission)| {
+            let gap = arrivals.on_datagram(at(ms), transmission, 1000 * ms as u32);
+            (gap, arrivals.largest_at)
+        });
+        let expected = [(true, 1), (true, 2), (true, 2), (false, 4)];
+        assert_eq!(gaps, expected.map(|(gap, ms)| (gap, at(ms))));
+    }
+}

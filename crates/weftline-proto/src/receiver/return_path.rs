@@ -454,6 +454,11 @@ mod tests {
         assert_eq!(path.unknown(119), 40);
         answer(&mut path, 50, 70);
         assert_eq!([119, 129].map(|largest| path.unknown(largest)), [1, 10]);
+        // Of two reports with the same edge nobody knows which one arrived: the first counts.
+        path.on_report(at(60), 3, 80, 129);
+        path.on_report(at(70), 4, 80, 139);
+        answer(&mut path, 80, 80);
+        assert_eq!(path.unknown(149), 20);
     }
 
     const MS: Duration = Duration::from_millis(1);
