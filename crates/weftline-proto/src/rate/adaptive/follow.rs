@@ -21,7 +21,7 @@ const MOST_LOSS: f64 = 0.9;
 const STANDING: f64 = 0.75;
 
 /// The window of a flow that pauses may grow until it holds this many of its largest bursts: then the pace spreads such
-/// a burst over no more than half of a round trip. The largest one is forgotten over this many rounds.
+/// a burst over no more than half of a round trip. With each round the largest burst counts for less by the second part.
 const BURSTS: f64 = 2.0;
 const FORGET_LARGEST: f32 = 1.0 / 64.0;
 
