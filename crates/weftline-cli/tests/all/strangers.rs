@@ -239,6 +239,17 @@ async fn serve(words: &[&str], secure: bool, treat: impl AsyncFn(Connection)) ->
     program
 }
 
+/// The same: the server says this on the client's first stream, and hears the client out.
+async fn answer(words: &[&str], said: &[u8]) -> Program {
+    let treat = async |connection: Connection| {
+        let mut stream = connection.accept_stream().await.unwrap();
+        stream.write_all(said).await.unwrap();
+        stream.flush().await.unwrap();
+        let _ = stream.read_to_end(&mut Vec::new()).await;
+    };
+    serve(words, true, treat).await
+}
+
 const CLIENTS: [&[&str]; 3] = [
     &["send", "f", "ADDRESS"],
     &["relay", "connect", "ADDRESS", "--udp", "0=127.0.0.1:9"],
@@ -271,29 +282,17 @@ async fn a_receivers_reasons_are_printable() {
     for last in [refused, Frame::Abort { text }] {
         let (complete, failed) = (0, 1);
         let said = frames(&[accept.clone(), last, Frame::Final { complete, failed }]);
-        let program = serve(CLIENTS[0], true, async |connection: Connection| {
-            let mut stream = connection.accept_stream().await.unwrap();
-            stream.write_all(&said).await.unwrap();
-            stream.flush().await.unwrap();
-            let _ = stream.read_to_end(&mut Vec::new()).await;
-        });
-        program.await.must_be_tame(1).await;
+        answer(CLIENTS[0], &said).await.must_be_tame(1).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_forwarding_servers_answers_are_printable() {
     // Version 1: the target refused the connection.
-    let mut answer = vec![1, 3];
-    answer.extend((HOSTILE.len() as u16).to_be_bytes());
-    answer.extend(HOSTILE.as_bytes());
-    let program = serve(CLIENTS[2], true, async |connection: Connection| {
-        let mut stream = connection.accept_stream().await.unwrap();
-        stream.write_all(&answer).await.unwrap();
-        stream.flush().await.unwrap();
-        let _ = stream.read_to_end(&mut Vec::new()).await;
-    });
-    program.await.must_be_tame(1).await;
+    let mut refused = vec![1, 3];
+    refused.extend((HOSTILE.len() as u16).to_be_bytes());
+    refused.extend(HOSTILE.as_bytes());
+    answer(CLIENTS[2], &refused).await.must_be_tame(1).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

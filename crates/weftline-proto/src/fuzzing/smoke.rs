@@ -1,7 +1,6 @@
 //! Every entry point on the committed corpus and on a few random inputs, in each test run.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::path::Path;
 
 type Target = fn(&[u8]);
 
@@ -45,20 +44,6 @@ impl Random {
     }
 }
 
-/// The committed inputs of a target.
-fn corpus(name: &str) -> Vec<Vec<u8>> {
-    let all = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
-    let folder = all.join(name);
-    let mut files: Vec<_> = std::fs::read_dir(&folder)
-        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
-        .map(|entry| entry.unwrap().path())
-        .collect();
-    files.sort();
-    assert!(!files.is_empty(), "{} is empty", folder.display());
-    let read = |path| std::fs::read(path).unwrap();
-    files.into_iter().map(read).collect()
-}
-
 fn run(name: &str, target: Target, input: &[u8]) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| target(input))) {
         let hex: String = input.iter().map(|b| format!("{b:02x}")).collect();
@@ -68,7 +53,7 @@ fn run(name: &str, target: Target, input: &[u8]) {
 }
 
 fn smoke(name: &str, target: Target, random: usize, longest: usize) {
-    let corpus = corpus(name);
+    let corpus = weftline_testkit::corpus(name);
     corpus.iter().for_each(|input| run(name, target, input));
     let mut source = Random(name.len() as u64);
     for round in 0..random {

@@ -519,3 +519,8 @@ impl Adaptive {
         self.late.is_zero() && self.competition.is_none() && self.jitter.explains(delay)
     }
 }
+
+/// The part of a round's bytes that arrived. Heavier losses than [`START_LOSS`] count as that much.
+fn arrived_part(round: &Round) -> f64 {
+    1.0 - round.loss().min(START_LOSS)
+}

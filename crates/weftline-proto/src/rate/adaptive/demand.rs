@@ -8,7 +8,7 @@
 use core::time::Duration;
 
 use super::offer::Offer;
-use super::{Adaptive, Found, Phase, START_LOSS, Train};
+use super::{Adaptive, Found, Phase, START_LOSS, Train, arrived_part};
 use crate::rate::round::Round;
 use crate::time::Time;
 
@@ -311,7 +311,7 @@ impl Adaptive {
     /// The bytes that the window keeps with this queue, as it is not this flow's.
     pub(super) fn kept(&self, round: &Round, base: Duration, queue: Duration) -> f64 {
         let time = (base + self.interval).mul_f64(ROOM) + queue;
-        let sent = round.arrived() / (1.0 - round.loss().min(START_LOSS));
+        let sent = round.arrived() / arrived_part(round);
         let most = self.window.max(MOST_GROWTH * sent);
         (self.demanded() * time.as_secs_f64()).min(most)
     }

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use super::{Adaptive, Found, START_LOSS};
+use super::{Adaptive, Found, START_LOSS, arrived_part};
 use crate::rate::round::Round;
 use crate::time::Time;
 
@@ -152,15 +152,14 @@ impl Adaptive {
                 // Reports may wait on the return path.
                 let (headroom, trip) = match self.jitter.own() {
                     Some(own) if found.moves => {
-                        let kept = 1.0 - round.loss().min(START_LOSS);
-                        (MOVING_HEADROOM / kept, base + own + target)
+                        (MOVING_HEADROOM / arrived_part(round), base + own + target)
                     }
                     _ => (HEADROOM, self.srtt.max(base + delay)),
                 };
                 headroom * rate * (trip + self.interval).as_secs_f64()
             }
             true => {
-                let sent = rate / (1.0 - round.loss().min(START_LOSS));
+                let sent = rate / arrived_part(round);
                 sent * ((base + queue).mul_f64(HEADROOM) + self.late).as_secs_f64()
             }
         };
@@ -174,7 +173,7 @@ impl Adaptive {
         };
         // The pace spreads each frame of a video. What arrives of such a flow does not show what the path can
         // carry. The queue shortens its window, and between large frames it may grow again.
-        let left = (round.arrived() / (1.0 - round.loss().min(START_LOSS))) as f32;
+        let left = (round.arrived() / arrived_part(round)) as f32;
         self.largest = left.max(self.largest - FORGET_LARGEST * self.largest);
         let most = match round.is_spread() && round.loss() <= START_LOSS.max(random) {
             true => most.max(self.window).max(BURSTS * f64::from(self.largest)),

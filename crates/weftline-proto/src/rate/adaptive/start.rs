@@ -2,7 +2,10 @@
 
 use core::time::Duration;
 
-use super::{ASKS, Adaptive, DOUBTFUL, DOUBTFUL_FOR, MIN_PACKETS, Phase, START_LOSS, START_QUEUE};
+use super::{
+    ASKS, Adaptive, DOUBTFUL, DOUBTFUL_FOR, MIN_PACKETS, Phase, START_LOSS, START_QUEUE,
+    arrived_part,
+};
 use crate::time::Time;
 
 /// A new session may have in flight what a path of this many bytes a second holds, between these
@@ -60,7 +63,7 @@ impl Adaptive {
     /// A report in the start: `arrived` bytes are new.
     pub(super) fn on_report_in_start(&mut self, arrived: f64) {
         let Some(base) = self.base() else { return };
-        let kept = 1.0 - self.round.loss().min(START_LOSS);
+        let kept = arrived_part(&self.round);
         let overloaded = self.is_overloaded();
         let growth = match self.mean_trip {
             Some(_) => self.jitter.start_growth(),
