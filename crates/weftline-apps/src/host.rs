@@ -1,8 +1,7 @@
 //! Serving a port: each connection goes to the service that it asks for.
 
-use std::collections::HashMap;
 use std::pin::Pin;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use tokio::task::JoinSet;
 use tokio::time::interval;
@@ -11,7 +10,7 @@ use weftline::{Allowed, Connection, Fingerprint, Port, Refusal};
 use crate::close;
 use crate::error::SessionError;
 use crate::protocol::{Protocol, accept};
-use crate::quota::CHECK;
+use crate::quota::{Budget, OverLimit, Place};
 use crate::session::farewell;
 use crate::stopper::Stopper;
 
@@ -23,13 +22,13 @@ pub trait Service: Send + Sync + 'static {
     /// The protocol of its clients.
     fn protocol(&self) -> Protocol;
 
-    /// Serves one session until it ends, and closes it.
-    fn serve(self: Arc<Self>, connection: Connection) -> Work<()>;
+    /// Serves one session until it ends or must end, and closes it; one that has no `place` at once.
+    fn serve(self: Arc<Self>, connection: Connection, place: Result<Place, OverLimit>) -> Work<()>;
 
     /// Reports a peer that was turned away.
     fn turned_away(&self, refusal: &Refusal);
 
-    /// Holds its clients to their limits; called every second.
+    /// Forgets what is over; called every second.
     fn check(&self) {}
 
     /// What it does besides, if anything, until it fails.
@@ -109,12 +108,17 @@ impl Hosted {
 ///
 /// # Errors
 /// The port is closed, or a service fails.
-pub async fn host(port: &Port, services: &[Hosted], stopper: &Stopper) -> Result<(), SessionError> {
+pub async fn host(
+    port: &Port,
+    services: &[Hosted],
+    budget: &Arc<Budget>,
+    stopper: &Stopper,
+) -> Result<(), SessionError> {
     let mut hosting = Hosting {
         port,
         services,
+        budget,
         sessions: JoinSet::new(),
-        open: HashMap::new(),
         work: JoinSet::new(),
     };
     let all = || services.iter().map(|hosted| hosted.service.clone());
@@ -154,16 +158,12 @@ async fn together(work: impl Iterator<Item = Work<()>>) {
     work.collect::<JoinSet<()>>().join_all().await;
 }
 
-/// Most sessions that one peer may have on a port, with all services: others must find room too.
-const MOST_OF_A_PEER: usize = 128;
-
 /// A port that is served.
 struct Hosting<'a> {
     port: &'a Port,
     services: &'a [Hosted],
+    budget: &'a Arc<Budget>,
     sessions: JoinSet<()>,
-    /// A handle for each session of a peer.
-    open: HashMap<Fingerprint, Weak<()>>,
     work: JoinSet<SessionError>,
 }
 
@@ -172,7 +172,7 @@ impl Hosting<'_> {
     async fn serve(&mut self, admits: bool) -> Result<(), SessionError> {
         let protocols = self.services.iter().map(|hosted| hosted.service.protocol());
         let protocols: Vec<Protocol> = protocols.collect();
-        let mut check = interval(CHECK);
+        let mut check = interval(Budget::CHECK);
         loop {
             tokio::select! {
                 accepted = accept(self.port, &protocols) => match accepted {
@@ -191,6 +191,7 @@ impl Hosting<'_> {
                     return Err(ended.unwrap_or_else(|error| SessionError::Failed(error.to_string())));
                 }
                 _ = check.tick() => {
+                    self.budget.check();
                     for hosted in self.services {
                         hosted.service.check();
                     }
@@ -199,7 +200,7 @@ impl Hosting<'_> {
         }
     }
 
-    /// Serves the connection, unless its peer may not use this service, or has too many.
+    /// Serves the connection, unless its peer may not use this service.
     fn admit(&mut self, protocol: Protocol, connection: Connection) {
         let mut services = self.services.iter();
         let Some(hosted) = services.find(|hosted| hosted.service.protocol() == protocol) else {
@@ -208,31 +209,9 @@ impl Hosting<'_> {
         if !hosted.admits(&connection) {
             return connection.close(close::NOT_ALLOWED, protocol.name());
         }
-        let place = connection.peer().map(|peer| self.place(peer));
-        if place
-            .as_ref()
-            .is_some_and(|place| Arc::strong_count(place) > MOST_OF_A_PEER)
-        {
-            let reason = format!("more than {MOST_OF_A_PEER} sessions of one host");
-            return connection.close(close::FAILED, &reason);
-        }
-        let served = hosted.service.clone().serve(connection);
-        self.sessions.spawn(async move {
-            served.await;
-            drop(place);
-        });
-    }
-
-    /// A handle for a session of this peer; there are as many as it has sessions.
-    fn place(&mut self, peer: Fingerprint) -> Arc<()> {
-        if let Some(place) = self.open.get(&peer).and_then(Weak::upgrade) {
-            return place;
-        }
-        // Peers without a session are forgotten.
-        self.open.retain(|_, place| place.strong_count() > 0);
-        let place = Arc::new(());
-        self.open.insert(peer, Arc::downgrade(&place));
-        place
+        let place = self.budget.enter(&connection);
+        let served = hosted.service.clone().serve(connection, place);
+        self.sessions.spawn(served);
     }
 }
 
@@ -246,6 +225,7 @@ mod tests {
     use weftline::{CloseReason, Endpoint, EndpointConfig, Identity};
 
     use super::*;
+    use crate::quota::Limits;
 
     /// Serves sessions until they end, and ends what it does when it is told to.
     struct Idle {
@@ -271,8 +251,16 @@ mod tests {
             self.protocol
         }
 
-        fn serve(self: Arc<Self>, connection: Connection) -> Work<()> {
+        fn serve(
+            self: Arc<Self>,
+            connection: Connection,
+            place: Result<Place, OverLimit>,
+        ) -> Work<()> {
             Box::pin(async move {
+                let _place = match place {
+                    Ok(place) => place,
+                    Err(over) => return connection.close(close::FAILED, &over.to_string()),
+                };
                 self.sessions.fetch_add(1, Ordering::SeqCst);
                 connection.closed().await;
                 self.sessions.fetch_sub(1, Ordering::SeqCst);
@@ -291,6 +279,10 @@ mod tests {
         fn drain(self: Arc<Self>, _stopper: Stopper) -> Work<()> {
             Box::pin(async move { self.may_stop.notified().await })
         }
+    }
+
+    fn budget() -> Arc<Budget> {
+        Budget::new(Limits::default())
     }
 
     fn endpoint(protocols: impl FnOnce(&mut EndpointConfig)) -> Endpoint {
@@ -329,7 +321,7 @@ mod tests {
         let (port, stopper) = (server.into(), Stopper::new());
         let client = endpoint(|config| Protocol::Relay.ask(config));
         let stops = stopper.clone();
-        let hosting = async { host(&port, &services, &stops).await };
+        let hosting = async { host(&port, &services, &budget(), &stops).await };
         let using = async {
             let connection = soon(client.connect(at, peer)).await.unwrap();
             until(|| quick.sessions.load(Ordering::SeqCst) == 1).await;
@@ -362,42 +354,60 @@ mod tests {
         let services = [Protocol::Tun, Protocol::Files].map(Idle::new);
         let hosted = services.clone().map(|service| Hosted::new(service));
         services[0].fails.notify_one();
-        let ended = soon(host(&server.into(), &hosted, &Stopper::new())).await;
+        let ended = soon(host(&server.into(), &hosted, &budget(), &Stopper::new())).await;
         assert!(matches!(ended, Err(SessionError::Device(_))), "{ended:?}");
         drop(hosted);
         assert_eq!(services.map(|service| Arc::strong_count(&service)), [1, 1]);
     }
 
     #[tokio::test]
-    async fn one_host_has_a_bounded_number_of_sessions() {
+    async fn one_host_has_a_bounded_number_of_sessions_with_all_services() {
         let server = endpoint(Protocol::offer);
         let (at, peer) = (server.local_addr().unwrap(), server.fingerprint());
-        let service = Idle::new(Protocol::Relay);
-        let services = [Hosted::new(service.clone())];
+        let kinds = [Protocol::Relay, Protocol::Files].map(Idle::new);
+        let services = kinds.clone().map(|service| Hosted::new(service));
         let (port, stopper) = (server.into(), Stopper::new());
-        let [greedy, other] = [(); 2].map(|()| endpoint(|config| Protocol::Relay.ask(config)));
+        let identity = Identity::generate();
+        let client = |protocol: Protocol, identity| {
+            let mut config = EndpointConfig::default();
+            protocol.ask(&mut config);
+            let any = "127.0.0.1:0".parse().unwrap();
+            Endpoint::bind(any, identity, Allowed::nobody(), config).unwrap()
+        };
+        let greedy = client(Protocol::Relay, identity.clone());
+        let greedy_too = client(Protocol::Files, identity);
+        let other = client(Protocol::Relay, Identity::generate());
+        let budget = Budget::new(Limits {
+            client_sessions: 3,
+            ..Limits::default()
+        });
+        let served = || {
+            kinds
+                .iter()
+                .map(|kind| kind.sessions.load(Ordering::SeqCst))
+        };
         let using = async {
             let mut kept = Vec::new();
-            for _ in 0..MOST_OF_A_PEER {
-                kept.push(soon(greedy.connect(at, peer)).await.unwrap());
+            for endpoint in [&greedy, &greedy_too, &greedy] {
+                kept.push(soon(endpoint.connect(at, peer)).await.unwrap());
             }
-            until(|| service.sessions.load(Ordering::SeqCst) == MOST_OF_A_PEER).await;
-            let reason = match soon(greedy.connect(at, peer)).await {
+            until(|| served().sum::<usize>() == 3).await;
+            let reason = match soon(greedy_too.connect(at, peer)).await {
                 Ok(further) => soon(further.closed()).await,
                 Err(weftline::ConnectError::Closed { reason, .. }) => reason,
                 Err(error) => panic!("{error}"),
             };
             assert_eq!(code(reason), close::FAILED);
             let _other = soon(other.connect(at, peer)).await.unwrap();
-            until(|| service.sessions.load(Ordering::SeqCst) == MOST_OF_A_PEER + 1).await;
+            until(|| served().sum::<usize>() == 4).await;
             // A place that is given back is free.
             kept.swap_remove(0).close(close::DONE, "");
-            until(|| service.sessions.load(Ordering::SeqCst) == MOST_OF_A_PEER).await;
-            let _again = soon(greedy.connect(at, peer)).await.unwrap();
-            until(|| service.sessions.load(Ordering::SeqCst) == MOST_OF_A_PEER + 1).await;
+            until(|| served().sum::<usize>() == 3).await;
+            let _again = soon(greedy_too.connect(at, peer)).await.unwrap();
+            until(|| served().eq([2, 2])).await;
         };
         tokio::select! {
-            ended = host(&port, &services, &stopper) => panic!("{ended:?}"),
+            ended = host(&port, &services, &budget, &stopper) => panic!("{ended:?}"),
             () = using => {}
         }
     }

@@ -51,7 +51,9 @@ mod tests {
     use weftline::{Allowed, Endpoint, EndpointConfig, Fingerprint, Identity, Port};
 
     use super::Killable;
+    use crate::host::{Hosted, Service, host};
     use crate::protocol::Protocol;
+    use crate::quota::{Budget, Limits};
     use crate::stopper::Stopper;
     use crate::{forward, relay};
 
@@ -84,6 +86,12 @@ mod tests {
             let bound = Endpoint::bind(addr, self.far.clone(), allowed, config);
             bound.unwrap().into()
         }
+    }
+
+    /// Serves one service.
+    async fn serve(port: Port, service: Arc<impl Service>) {
+        let (services, budget) = ([Hosted::new(service)], Budget::new(Limits::default()));
+        let _ = host(&port, &services, &budget, &Stopper::new()).await;
     }
 
     /// Kills the server and starts it at its old address; the client, which is idle, must have
@@ -131,7 +139,7 @@ mod tests {
                 let port = ends.bind(addr, config);
                 let addr = port.local_addr().unwrap();
                 let server = forward::Server::new(options, |_| {});
-                tokio::spawn(async move { server.run(&port, &Stopper::new()).await });
+                tokio::spawn(serve(port, server));
                 addr
             }
         };
@@ -161,7 +169,7 @@ mod tests {
                 let addr = port.local_addr().unwrap();
                 let options = relay::ServerOptions::new(vec![TARGET.parse().unwrap()]);
                 let server = relay::Server::new(options, |_| {});
-                tokio::spawn(async move { server.run(&port, &Stopper::new()).await });
+                tokio::spawn(serve(port, server));
                 addr
             }
         };

@@ -9,7 +9,7 @@ use weftline_apps::host::{Hosted, Service, host};
 use weftline_apps::{Protocol, SessionError, Stopper};
 
 use crate::listen::ListenOptions;
-use crate::options::SessionOptions;
+use crate::options::{LimitOptions, SessionOptions};
 use crate::supervise::{Opened, Reload, StayOptions, supervise};
 use crate::ui::failure::There;
 use crate::ui::progress::Reporter;
@@ -45,6 +45,8 @@ pub(crate) struct One<'a> {
     pub(crate) there: There,
     /// How often statistics are printed.
     pub(crate) stats: Option<Duration>,
+    /// What its clients may take.
+    pub(crate) limits: LimitOptions,
     /// Options of its session.
     pub(crate) session: &'a SessionOptions,
     /// Options of every command that stays.
@@ -70,13 +72,13 @@ impl One<'_> {
                 listen.announce(&door.port, &[offer.client])?;
                 listen.warn(offer.risk);
             }
-            let port = door.port.clone();
+            let (port, budget) = (door.port.clone(), self.limits.budget());
             Ok(Opened {
                 watch,
                 look: offer.look,
                 reload: Reload::Server(Box::new(move || door.reload())),
                 run: async move |stopper: &Stopper| -> Result<(), SessionError> {
-                    host(&port, &[Hosted::new(service)], stopper).await
+                    host(&port, &[Hosted::new(service)], &budget, stopper).await
                 },
             })
         };

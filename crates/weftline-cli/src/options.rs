@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -12,7 +13,7 @@ use weftline::{
     ParsePathError, PathRequest, RateControl,
 };
 
-use weftline_apps::Memory;
+use weftline_apps::{Budget, Limits};
 
 use crate::event_logs;
 use crate::home;
@@ -152,9 +153,11 @@ impl PathOptions {
     }
 }
 
-/// The memory that the clients of a server may take. A session counts with 1 MB and what it holds.
+/// What the clients of a server may take, with all its services. A session counts with 1 MB and what
+/// it holds.
 #[derive(Args, Clone, Copy, Debug)]
-pub(crate) struct MemoryOptions {
+#[command(next_help_heading = "Limits")]
+pub(crate) struct LimitOptions {
     /// Most memory that one client may take, with all sessions and connections of its fingerprint.
     /// Beyond it, further ones are refused and the session that holds the most is closed
     #[arg(long, value_name = "SIZE", default_value = "512MB", value_parser = memory)]
@@ -162,14 +165,19 @@ pub(crate) struct MemoryOptions {
     /// Most memory that all clients together may take
     #[arg(long, value_name = "SIZE", default_value = "4000MB", value_parser = memory)]
     memory: u64,
+    /// Most sessions of one client
+    #[arg(long, value_name = "NUMBER", default_value = "128", value_parser = clap::value_parser!(u32).range(1..))]
+    client_sessions: u32,
 }
 
-impl MemoryOptions {
-    pub(crate) fn limits(&self) -> Memory {
-        Memory {
-            each: self.client_memory,
-            all: self.memory,
-        }
+impl LimitOptions {
+    /// Nothing of these limits is taken.
+    pub(crate) fn budget(&self) -> Arc<Budget> {
+        let mut limits = Limits::default();
+        limits.client_memory = self.client_memory;
+        limits.memory = self.memory;
+        limits.client_sessions = self.client_sessions;
+        Budget::new(limits)
     }
 }
 
@@ -320,8 +328,11 @@ pub(crate) fn rate(text: &str) -> Result<u64, String> {
 fn memory(text: &str) -> Result<u64, String> {
     let size = weftline_netem::units::parse_size(text).map_err(|e| e.to_string())?;
     match u64::try_from(size) {
-        Ok(size) if size >= Memory::LEAST => Ok(size),
-        _ => Err(format!("give {}MB or more", Memory::LEAST / 1_000_000)),
+        Ok(size) if size >= Limits::LEAST_MEMORY => Ok(size),
+        _ => Err(format!(
+            "give {}MB or more",
+            Limits::LEAST_MEMORY / 1_000_000
+        )),
     }
 }
 

@@ -15,7 +15,9 @@ use weftline_apps::{Protocol, SessionError, Stopper};
 use crate::config::Tables;
 use crate::listen::{Door, ListenOptions, OwnKey, warn_of_outdated_list};
 use crate::offer::{Offer, Start};
-use crate::options::{AgainOptions, CongestionName, LogOptions, SessionOptions, stats, timeout};
+use crate::options::{
+    AgainOptions, CongestionName, LimitOptions, LogOptions, SessionOptions, stats, timeout,
+};
 use crate::recv::RecvArgs;
 use crate::supervise::{Opened, Reload, StayOptions, supervise};
 #[cfg(target_os = "linux")]
@@ -61,6 +63,9 @@ pub(crate) struct ServeArgs {
     /// Where it listens, and which clients may use all services
     #[command(flatten)]
     listen: ListenOptions,
+    /// What the clients of all services may take.
+    #[command(flatten)]
+    limits: LimitOptions,
     /// Print a line of statistics this often
     #[arg(long, value_name = "TIME", value_parser = stats)]
     stats: Option<Duration>,
@@ -164,12 +169,12 @@ async fn open(
             listen.warn(risk);
         }
     }
-    let port = door.port.clone();
+    let (port, budget) = (door.port.clone(), args.limits.budget());
     Ok(Opened {
         watch,
         look: move || Standings(looks.iter().map(|look| look()).collect()),
         reload: Reload::Server(Box::new(move || door.reload())),
-        run: async move |stopper: &Stopper| host(&port, &hosted, stopper).await,
+        run: async move |stopper: &Stopper| host(&port, &hosted, &budget, stopper).await,
     })
 }
 

@@ -17,14 +17,13 @@ use super::service::Service;
 use super::wire::{Reply, Request, Status};
 use crate::allow::{Refused, permit};
 use crate::error::SessionError;
-use crate::quota::{Place, Who};
+use crate::quota::Place;
 use crate::target::Target;
 
 /// A session.
 pub(super) struct Far {
     service: Arc<Service>,
     connection: Connection,
-    who: Who,
     /// Connections that are not over keep it, and what they hold, beyond the session's end.
     place: Place,
 }
@@ -33,7 +32,6 @@ impl Far {
     pub(super) fn new(service: Arc<Service>, connection: Connection, place: Place) -> Self {
         Far {
             service,
-            who: Who::of(&connection),
             connection,
             place,
         }
@@ -130,7 +128,7 @@ impl Far {
         if self.service.is_leaving() {
             return Err(dial::answer(stream, leaving()).await);
         }
-        let _admitted = match self.service.admit(self.who) {
+        let _admitted = match self.service.admit(&self.place) {
             Ok(admitted) => admitted,
             Err(reply) => return Err(dial::answer(stream, reply).await),
         };
@@ -199,7 +197,7 @@ impl Far {
     }
 
     async fn inward(&self, tcp: TcpStream, rule: u16) -> Result<Ended, Reply> {
-        let _admitted = match self.service.admit(self.who) {
+        let _admitted = match self.service.admit(&self.place) {
             Ok(admitted) => admitted,
             Err(reply) => {
                 carry::reset(tcp);

@@ -8,7 +8,6 @@ use weftline::{EndpointConfig, Fingerprint, Identity};
 use super::bounds::Bounds;
 use crate::address::Address;
 use crate::allow::Allow;
-use crate::quota::Memory;
 use crate::target::Target;
 
 /// How long the peer may take to answer, and how long a connection waits for a session.
@@ -79,8 +78,6 @@ pub struct ServerOptions {
     pub allow_listen: Vec<Allow>,
     /// The limits of connections.
     pub bounds: Bounds,
-    /// The memory that clients may take.
-    pub memory: Memory,
 }
 
 /// The client end cannot be opened.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::time::timeout;
-use weftline::{Connection, Port, Refusal};
+use weftline::{Connection, Refusal};
 
 use super::counts::Snapshot;
 use super::event::Event;
@@ -14,17 +14,16 @@ use super::far::Far;
 use super::options::ServerOptions;
 use super::service::Service;
 use crate::close;
-use crate::error::SessionError;
-use crate::host::{self, Hosted, Work};
+use crate::host::{Service as Hosted, Work};
 use crate::lock::lock;
 use crate::protocol::Protocol;
-use crate::quota::Who;
+use crate::quota::{OverLimit, Place};
 use crate::stopper::Stopper;
 
 /// At the end, how long data in flight may take to be acknowledged, and connections to be reset.
 const SETTLE: Duration = Duration::from_secs(1);
 
-/// The server end of `forward`.
+/// The server end of `forward`, for [`host`](crate::host::host).
 pub struct Server {
     pub(super) service: Arc<Service>,
     sessions: Mutex<BTreeMap<u64, Connection>>,
@@ -55,26 +54,14 @@ impl Server {
     pub(super) fn sessions(&self) -> usize {
         lock(&self.sessions).len()
     }
-
-    /// Serves the clients of `endpoint` until `stopper` stops it: see [`host`].
-    ///
-    /// # Errors
-    /// The endpoint is closed.
-    pub async fn run(
-        self: &Arc<Self>,
-        endpoint: &Port,
-        stopper: &Stopper,
-    ) -> Result<(), SessionError> {
-        host::host(endpoint, &[Hosted::new(self.clone())], stopper).await
-    }
 }
 
-impl host::Service for Server {
+impl Hosted for Server {
     fn protocol(&self) -> Protocol {
         Protocol::Forward
     }
 
-    fn serve(self: Arc<Self>, connection: Connection) -> Work<()> {
+    fn serve(self: Arc<Self>, connection: Connection, place: Result<Place, OverLimit>) -> Work<()> {
         Box::pin(async move {
             let Some(peer) = connection.peer() else {
                 // The QUIC carrier has always authenticated the peer; other sessions get nothing.
@@ -82,10 +69,6 @@ impl host::Service for Server {
             };
             let (service, remote) = (&self.service, connection.remote_addr());
             (service.on_event)(Event::Joined { peer, remote });
-            let counted = connection.clone();
-            let place = service
-                .sessions
-                .enter(Who::Key(peer), move || counted.held());
             let ended = match place {
                 Ok(place) => {
                     service.counts.session();
@@ -110,10 +93,6 @@ impl host::Service for Server {
 
     fn turned_away(&self, refusal: &Refusal) {
         (self.service.on_event)(Event::TurnedAway(refusal));
-    }
-
-    fn check(&self) {
-        self.service.sessions.check();
     }
 
     /// Lets open connections finish for a while, and their data arrive.

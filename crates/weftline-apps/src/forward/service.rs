@@ -9,7 +9,7 @@ use super::event::OnEvent;
 use super::listeners::Listeners;
 use super::options::ServerOptions;
 use super::wire::{Reply, Status};
-use crate::quota::{Limit, OverLimit, Quota, Sessions, Share, Unit, Who};
+use crate::quota::{Limit, OverLimit, Place, Quota, Share, Unit};
 
 /// Most connections of all sessions together.
 const MOST_RUNNING: u32 = 100_000;
@@ -33,8 +33,6 @@ pub(super) struct Service {
     pub(super) listeners: Listeners,
     /// Each connection holds a permit.
     running: Semaphore,
-    /// What clients have: sessions and connections take memory.
-    pub(super) sessions: Arc<Sessions>,
     connections: Arc<Quota>,
     /// Turns true once, when nothing new may start.
     pub(super) leaving: watch::Sender<bool>,
@@ -49,7 +47,6 @@ impl Service {
         let each = limit(options.bounds.connections(), Some("--connections"));
         let connections = Quota::new(Unit::Connections, each, limit(MOST_RUNNING, None));
         Service {
-            sessions: Sessions::new(options.memory.quota()),
             connections,
             options,
             counts: Counts::default(),
@@ -60,16 +57,16 @@ impl Service {
         }
     }
 
-    /// Admits a further connection of a client.
+    /// Admits a further connection of the client that has this place.
     ///
     /// # Errors
     /// There are too many, or they take too much memory.
-    pub(super) fn admit(&self, who: Who) -> Result<Admitted<'_>, Reply> {
+    pub(super) fn admit(&self, place: &Place) -> Result<Admitted<'_>, Reply> {
         let refuse = |over: OverLimit| Reply::new(Status::TooMany, over.to_string());
         let leaving = |_| Reply::new(Status::Leaving, "the peer is stopping");
         Ok(Admitted {
-            _connection: self.connections.take(who, 1).map_err(refuse)?,
-            _memory: self.sessions.memory.take(who, CONNECTION).map_err(refuse)?,
+            _connection: self.connections.take(place.who(), 1).map_err(refuse)?,
+            _memory: place.take(CONNECTION).map_err(refuse)?,
             // There are as many as connections, unless the server waits for their end.
             _running: self.running.try_acquire().map_err(leaving)?,
         })

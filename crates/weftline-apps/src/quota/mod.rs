@@ -1,6 +1,6 @@
 //! What the clients of a server may take: each by itself, and all together.
 
-mod sessions;
+mod budget;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use crate::lock::lock;
 use weftline::{Connection, Fingerprint};
 
-pub(crate) use sessions::{CHECK, Place, Sessions};
+pub use budget::{Budget, Place};
 
 /// Whose share something is: of a key, or of an address where nobody has a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -29,44 +29,41 @@ impl Who {
     }
 }
 
-/// Memory of a server, in bytes, that its clients may take. A session counts with a little, and with
-/// what it holds for its client.
+/// What the clients of a port may take, with all its services. A session counts with a little memory,
+/// and with what it holds for its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Memory {
-    /// Each client: all sessions and connections with one fingerprint.
-    pub each: u64,
-    /// All clients together.
-    pub all: u64,
+#[non_exhaustive]
+pub struct Limits {
+    /// Memory of each client, in bytes: of all sessions and connections with one fingerprint, or on
+    /// plain UDP from one address.
+    pub client_memory: u64,
+    /// Memory of all clients together, in bytes.
+    pub memory: u64,
+    /// Sessions of each client: others must find room too.
+    pub client_sessions: u32,
 }
 
-impl Default for Memory {
-    /// 512 MB for each client, 4 GB for all.
+impl Default for Limits {
+    /// 512 MB and 128 sessions for each client, 4 GB for all.
     fn default() -> Self {
-        Memory {
-            each: 512_000_000,
-            all: 4_000_000_000,
+        Limits {
+            client_memory: 512_000_000,
+            memory: 4_000_000_000,
+            client_sessions: 128,
         }
     }
 }
 
-impl Memory {
-    /// With less, sessions would end for what they ordinarily hold.
-    pub const LEAST: u64 = 10_000_000;
-
-    pub(crate) fn quota(self) -> Arc<Quota> {
-        let limit = |limit, option| Limit { limit, option };
-        Quota::new(
-            Unit::Bytes,
-            limit(self.each, Some("--client-memory")),
-            limit(self.all, Some("--memory")),
-        )
-    }
+impl Limits {
+    /// With less memory, sessions would end for what they ordinarily hold.
+    pub const LEAST_MEMORY: u64 = 10_000_000;
 }
 
 /// What a quota counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     Bytes,
+    Sessions,
     Connections,
     Flows,
 }
@@ -100,6 +97,7 @@ impl fmt::Display for OverLimit {
         let number = self.limit.limit;
         match self.unit {
             Unit::Bytes => write!(f, "{} MB of memory", number / 1_000_000),
+            Unit::Sessions => write!(f, "{number} sessions"),
             Unit::Connections => write!(f, "{number} connections"),
             Unit::Flows => write!(f, "{number} flows"),
         }?;
@@ -231,13 +229,19 @@ mod tests {
         Who::Key(Fingerprint::from([name; 20]))
     }
 
+    /// Of bytes.
+    fn quota(each: u64, all: u64) -> Arc<Quota> {
+        let limit = |limit, option| Limit {
+            limit,
+            option: Some(option),
+        };
+        let (each, all) = (limit(each, "--client-memory"), limit(all, "--memory"));
+        Quota::new(Unit::Bytes, each, all)
+    }
+
     #[test]
     fn a_client_takes_no_more_than_its_share_and_all_no_more_than_there_is() {
-        let memory = Memory {
-            each: 2_000_000,
-            all: 3_000_000,
-        };
-        let quota = memory.quota();
+        let quota = quota(2_000_000, 3_000_000);
         let first = quota.take(client(1), 1_500_000).unwrap();
         let second = quota.take(client(1), 500_000).unwrap();
         let over = quota.take(client(1), 1).unwrap_err().to_string();
@@ -261,7 +265,7 @@ mod tests {
 
     #[test]
     fn what_overflows_is_over_the_limit() {
-        let quota = Memory::default().quota();
+        let quota = quota(512_000_000, 4_000_000_000);
         let _one = quota.take(client(1), 1).unwrap();
         assert!(quota.take(client(1), u64::MAX).is_err());
     }

@@ -8,7 +8,6 @@ use weftline::{EndpointConfig, Fingerprint, Identity};
 use super::rule::Rule;
 use crate::address::Address;
 use crate::allow::Allow;
-use crate::quota::Memory;
 
 /// Default number of flows that one end keeps.
 const FLOWS: usize = 500;
@@ -70,8 +69,6 @@ pub struct ServerOptions {
     /// Most flows of each client at once, with all relays of its fingerprint; each one needs a
     /// socket.
     pub flows: usize,
-    /// The memory that clients may take.
-    pub memory: Memory,
     /// How long a client may take to send its request.
     pub timeout: Duration,
 }
@@ -84,7 +81,6 @@ impl ServerOptions {
             allow,
             idle: IDLE,
             flows: FLOWS,
-            memory: Memory::default(),
             timeout: TIMEOUT,
         }
     }

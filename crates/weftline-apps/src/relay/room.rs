@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::options::ServerOptions;
-use crate::quota::{Limit, OverLimit, Quota, Sessions, Share, Unit, Who};
+use crate::quota::{Limit, OverLimit, Place, Quota, Share, Unit, Who};
 
 /// Most flows of all clients together.
 const MOST_FLOWS: u64 = 60_000;
@@ -15,8 +15,6 @@ const FLOWS: u64 = 1_000_000;
 
 /// What the clients may take.
 pub(super) struct Quotas {
-    /// Sessions and relays take memory.
-    pub(super) sessions: Arc<Sessions>,
     flows: Arc<Quota>,
 }
 
@@ -31,20 +29,19 @@ impl Quotas {
             option: None,
         };
         Quotas {
-            sessions: Sessions::new(options.memory.quota()),
             flows: Quota::new(Unit::Flows, each, all),
         }
     }
 
-    /// Room for a further relay of a client.
+    /// Room for a further relay of the client that has this place.
     ///
     /// # Errors
     /// They would take too much memory.
-    pub(super) fn room(&self, who: Who) -> Result<Room, OverLimit> {
+    pub(super) fn room(&self, place: &Place) -> Result<Room, OverLimit> {
         Ok(Room {
-            _memory: self.sessions.memory.take(who, FLOWS)?,
+            _memory: place.take(FLOWS)?,
             flows: self.flows.clone(),
-            who,
+            who: place.who(),
         })
     }
 }

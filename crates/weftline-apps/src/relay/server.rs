@@ -1,11 +1,11 @@
 //! The server end: its rules and its clients.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout, timeout_at};
-use weftline::{Connection, Fingerprint, Port, Refusal, Stream};
+use weftline::{Connection, Fingerprint, Refusal, Stream};
 
 use super::counts::{Counts, Snapshot};
 use super::event::{Event, OnEvent};
@@ -19,13 +19,12 @@ use crate::allow::permit;
 use crate::close;
 use crate::error::SessionError;
 use crate::flow::{FlowInfo, busiest};
-use crate::host::{Hosted, Service, Work, host};
+use crate::host::{Service, Work};
 use crate::line;
 use crate::lock::lock;
 use crate::on_drop::OnDrop;
 use crate::protocol::Protocol;
-use crate::quota::{OverLimit, Who};
-use crate::stopper::Stopper;
+use crate::quota::{OverLimit, Place};
 
 /// How long the names of all targets of a client may take.
 const GRANT: Duration = Duration::from_secs(10);
@@ -34,11 +33,11 @@ const DRAIN: Duration = Duration::from_secs(1);
 /// How long an ending session may take to report the reason.
 const LAST_WORD: Duration = Duration::from_secs(1);
 
-/// The server end of a relay.
+/// The server end of a relay, for [`host`](crate::host::host).
 pub struct Server {
     options: ServerOptions,
     clients: Mutex<Clients>,
-    pub(super) quotas: Quotas,
+    quotas: Quotas,
     on_event: OnEvent,
 }
 
@@ -84,42 +83,24 @@ impl Server {
         all
     }
 
-    /// Serves the clients of `endpoint` until `stopper` stops it: see [`host`].
-    ///
-    /// # Errors
-    /// The endpoint is closed.
-    pub async fn run(
-        self: &Arc<Self>,
-        endpoint: &Port,
-        stopper: &Stopper,
-    ) -> Result<(), SessionError> {
-        host(endpoint, &[Hosted::new(self.clone())], stopper).await
-    }
-
     /// Serves one session if there is room, until it ends or must end; returns the reason.
-    async fn admit(&self, connection: &Connection) -> SessionError {
-        let attached = Arc::new(OnceLock::<Weak<Far>>::new());
-        let (far, counted) = (attached.clone(), connection.clone());
-        let held = move || {
-            let far = far.get().and_then(Weak::upgrade);
-            counted.held() + far.map_or(0, |far| far.held())
-        };
-        let place = match self.quotas.sessions.enter(Who::of(connection), held) {
+    async fn admit(
+        &self,
+        connection: &Connection,
+        place: Result<Place, OverLimit>,
+    ) -> SessionError {
+        let place = match place {
             Ok(place) => place,
             Err(over) => return over.into(),
         };
         tokio::select! {
-            error = self.session(connection, &attached) => error,
+            error = self.session(connection, &place) => error,
             over = place.over() => over.into(),
         }
     }
 
-    /// Serves one session, whose flows are `attached`; returns the reason why it ended.
-    async fn session(
-        &self,
-        connection: &Connection,
-        attached: &OnceLock<Weak<Far>>,
-    ) -> SessionError {
+    /// Serves one session; returns the reason why it ended.
+    async fn session(&self, connection: &Connection, place: &Place) -> SessionError {
         let failed = |error| SessionError::lost(connection, &error);
         let opening = async {
             // The relay does not serve recordings.
@@ -140,11 +121,12 @@ impl Server {
         }
         let (rules, refused) = self.grant(&hello, connection.peer()).await;
         let key = (connection.peer(), hello.instance);
-        let far = match self.far(key, Who::of(connection)) {
+        let far = match self.far(key, place) {
             Ok(far) => far,
             Err(over) => return over.into(),
         };
-        attached.get_or_init(|| Arc::downgrade(&far));
+        let counted = Arc::downgrade(&far);
+        place.counts(move || counted.upgrade().map_or(0, |far| far.held()));
         let (old, number) = far.attach(connection.clone(), rules);
         let _detached = OnDrop(|| far.detach(number));
         if let Some(old) = old {
@@ -196,12 +178,12 @@ impl Server {
     ///
     /// # Errors
     /// They would take too much memory.
-    fn far(&self, key: Client, who: Who) -> Result<Arc<Far>, OverLimit> {
+    fn far(&self, key: Client, place: &Place) -> Result<Arc<Far>, OverLimit> {
         let mut clients = lock(&self.clients);
         if let Some(far) = clients.all.get(&key) {
             return Ok(far.clone());
         }
-        let room = self.quotas.room(who)?;
+        let room = self.quotas.room(place)?;
         let ServerOptions { flows, idle, .. } = self.options;
         let far = Far::new(room, flows, idle, self.on_event.clone());
         clients.all.insert(key, far.clone());
@@ -232,11 +214,11 @@ impl Service for Server {
         Protocol::Relay
     }
 
-    fn serve(self: Arc<Self>, connection: Connection) -> Work<()> {
+    fn serve(self: Arc<Self>, connection: Connection, place: Result<Place, OverLimit>) -> Work<()> {
         Box::pin(async move {
             let (peer, remote) = (connection.peer(), connection.remote_addr());
             (self.on_event)(Event::Joined { peer, remote });
-            let error = self.admit(&connection).await;
+            let error = self.admit(&connection, place).await;
             connection.close(close::FAILED, &error.to_string());
             (self.on_event)(Event::Left {
                 peer,
@@ -252,7 +234,6 @@ impl Service for Server {
 
     fn check(&self) {
         self.sweep();
-        self.quotas.sessions.check();
     }
 
     fn flush(self: Arc<Self>) -> Work<()> {

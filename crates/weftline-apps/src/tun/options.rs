@@ -7,7 +7,6 @@ use ipnet::IpNet;
 use weftline::{EndpointConfig, Fingerprint, Identity};
 
 use crate::address::Address;
-use crate::quota::Memory;
 
 /// The MTU by default: with the heads of tunnel, session, QUIC and UDP a packet of this size fits
 /// Ethernet's 1500 bytes over IPv6 too, and the 1492 bytes of PPPoE.
@@ -71,8 +70,6 @@ pub struct ServerOptions {
     pub dns: Vec<IpAddr>,
     /// Most tunnels of each client at once.
     pub tunnels: u32,
-    /// The memory that clients may take.
-    pub memory: Memory,
     /// How long a client may take to send its request.
     pub timeout: Duration,
 }
@@ -87,7 +84,6 @@ impl ServerOptions {
             routes: Vec::new(),
             dns: Vec::new(),
             tunnels: TUNNELS,
-            memory: Memory::default(),
             timeout: TIMEOUT,
         }
     }

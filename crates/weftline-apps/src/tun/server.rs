@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::time::timeout;
-use weftline::{Connection, Port, Refusal, Stream};
+use weftline::{Connection, Refusal, Stream};
 
 use super::clients::{Clients, Tunnel};
 use super::counts::Snapshot;
@@ -17,13 +17,12 @@ use super::pool::{has, pools};
 use super::wire::{self, Answer, Hello, LONGEST_NAME, VERSION};
 use crate::close;
 use crate::error::SessionError;
-use crate::host::{Hosted, Service, Work, host};
+use crate::host::{Service, Work};
 use crate::line;
 use crate::lock::lock;
 use crate::on_drop::OnDrop;
 use crate::protocol::Protocol;
-use crate::quota::{Sessions, Who};
-use crate::stopper::Stopper;
+use crate::quota::{OverLimit, Place};
 
 /// How long packets in flight may take to arrive when the tunnel is stopped.
 const DRAIN: Duration = Duration::from_secs(1);
@@ -34,7 +33,6 @@ pub struct Server {
     /// What all clients are told.
     common: Lease,
     clients: Mutex<Clients>,
-    sessions: Arc<Sessions>,
     on_event: OnEvent,
 }
 
@@ -57,7 +55,6 @@ impl Server {
         };
         Ok(Arc::new(Server {
             clients: Mutex::new(Clients::new(pools, options.tunnels, options.mtu)),
-            sessions: Sessions::new(options.memory.quota()),
             common,
             options,
             on_event: Arc::new(on_event),
@@ -86,20 +83,7 @@ impl Server {
         all
     }
 
-    /// Serves the clients of `endpoint` with this device until `stopper` stops it: see [`host`].
-    ///
-    /// # Errors
-    /// The endpoint is closed, or the device fails.
-    pub async fn run(
-        self: &Arc<Self>,
-        endpoint: &Port,
-        device: impl Device,
-        stopper: &Stopper,
-    ) -> Result<(), SessionError> {
-        host(endpoint, &[Hosted::new(self.on(device))], stopper).await
-    }
-
-    /// The service of this server with this device.
+    /// The service of this server with this device, for [`host`](crate::host::host).
     pub fn on(self: &Arc<Self>, device: impl Device) -> Arc<impl Service> {
         Arc::new(On {
             server: self.clone(),
@@ -134,32 +118,46 @@ impl Server {
     }
 
     /// Serves one session if there is room, until it ends or must end; returns the reason.
-    async fn admit(&self, connection: &Connection, device: &impl Device) -> SessionError {
+    async fn admit(
+        &self,
+        connection: &Connection,
+        place: Result<Place, OverLimit>,
+        device: &impl Device,
+    ) -> SessionError {
+        let place = match place {
+            Ok(place) => place,
+            Err(over) => return over.into(),
+        };
+        tokio::select! {
+            error = self.session(connection, &place, device) => error,
+            over = place.over() => over.into(),
+        }
+    }
+
+    /// Serves one session; returns the reason why it ended.
+    async fn session(
+        &self,
+        connection: &Connection,
+        place: &Place,
+        device: &impl Device,
+    ) -> SessionError {
         let (mut stream, hello) = match timeout(self.options.timeout, hello(connection)).await {
             Ok(Ok(opened)) => opened,
             Ok(Err(error)) => return error,
             Err(_) => return SessionError::AskedNothing,
         };
-        let who = Who::of(connection);
-        let tunnel = self.clients().tunnel(who, &hello.name);
+        let tunnel = self.clients().tunnel(place.who(), &hello.name);
         let tunnel = match tunnel {
             Ok(tunnel) => tunnel,
             Err(full) => return SessionError::Failed(full.to_string()),
         };
-        let (link, counted) = (Arc::downgrade(&tunnel), connection.clone());
-        let held = move || counted.held() + link.upgrade().map_or(0, |t| t.link.held());
-        let place = match self.sessions.enter(who, held) {
-            Ok(place) => place,
-            Err(over) => return over.into(),
-        };
-        tokio::select! {
-            error = self.session(connection, &mut stream, &tunnel, device) => error,
-            over = place.over() => over.into(),
-        }
+        let counted = Arc::downgrade(&tunnel);
+        place.counts(move || counted.upgrade().map_or(0, |tunnel| tunnel.link.held()));
+        self.carry(connection, &mut stream, &tunnel, device).await
     }
 
-    /// Serves the session of a tunnel; returns the reason why it ended.
-    async fn session(
+    /// Carries the packets of a tunnel until its session ends; returns the reason.
+    async fn carry(
         &self,
         connection: &Connection,
         stream: &mut Stream,
@@ -206,10 +204,11 @@ impl<D: Device> Service for On<D> {
         Protocol::Tun
     }
 
-    fn serve(self: Arc<Self>, connection: Connection) -> Work<()> {
+    fn serve(self: Arc<Self>, connection: Connection, place: Result<Place, OverLimit>) -> Work<()> {
         Box::pin(async move {
             let (peer, remote) = (connection.peer(), connection.remote_addr());
-            let error = self.server.admit(&connection, &self.device).await;
+            let error = self.server.admit(&connection, place, &self.device);
+            let error = error.await;
             connection.close(close::FAILED, &error.to_string());
             (self.server.on_event)(Event::Left {
                 peer,
@@ -221,10 +220,6 @@ impl<D: Device> Service for On<D> {
 
     fn turned_away(&self, refusal: &Refusal) {
         (self.server.on_event)(Event::TurnedAway(refusal));
-    }
-
-    fn check(&self) {
-        self.server.sessions.check();
     }
 
     fn work(self: Arc<Self>) -> Option<Work<SessionError>> {

@@ -10,7 +10,7 @@ use super::{THERE, draining};
 use crate::book;
 use crate::listen::{ListenOptions, turned_away};
 use crate::offer::{Offer, One};
-use crate::options::{MemoryOptions, SessionOptions};
+use crate::options::{LimitOptions, SessionOptions};
 use crate::supervise::StayOptions;
 use crate::ui::progress::Reporter;
 use crate::ui::{Exit, OutputOptions, failure};
@@ -54,7 +54,7 @@ pub(crate) struct ServeArgs {
     bounds: BoundsOptions,
     /// What clients may take.
     #[command(flatten)]
-    memory: MemoryOptions,
+    limits: LimitOptions,
     /// How the session is protected and paced, and the identity of this host
     #[command(flatten)]
     pub(crate) session: SessionOptions,
@@ -70,6 +70,7 @@ pub(super) async fn run(args: ServeArgs, output: OutputOptions) -> Result<Exit> 
         command: "forward",
         there: THERE,
         stats: args.bounds.stats,
+        limits: args.limits,
         session: &session,
         stay: &stay,
     };
@@ -89,7 +90,6 @@ impl ServeArgs {
         };
         let mut options = ServerOptions::default();
         options.bounds = self.bounds.bounds()?;
-        options.memory = self.memory.limits();
         options.allow = self.allow;
         options.allow_listen = self.allow_listen;
         let server = Server::new(options, move |event| tell(&event, &reporter));

@@ -14,16 +14,17 @@ use clap::Args;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
+use tokio::time::interval;
 use weftline::{CloseReason, Connection, Port, Refusal};
 use weftline_apps::host::{Service, Work};
 use weftline_apps::protocol::accept;
-use weftline_apps::{Protocol, close, farewell};
+use weftline_apps::{Budget, OverLimit, Place, Protocol, close, farewell};
 
 use crate::inbox::Inbox;
 use crate::listen::{self, Door, ListenOptions, Secured, turned_away};
 use crate::monitor::Watch;
 use crate::offer::Offer;
-use crate::options::{SessionOptions, StallOptions};
+use crate::options::{LimitOptions, SessionOptions, StallOptions};
 use crate::supervise::StayOptions;
 use crate::ui::stop::{Hangups, stop, stopped};
 use crate::ui::summary::{self, Record, Side};
@@ -86,6 +87,9 @@ pub(crate) struct RecvArgs {
     /// How long a sender may make no progress
     #[command(flatten)]
     pub stall: StallOptions,
+    /// What senders may take.
+    #[command(flatten)]
+    pub limits: LimitOptions,
     /// How the session is protected and paced, and the identity of this host
     #[command(flatten)]
     pub session: SessionOptions,
@@ -183,7 +187,7 @@ impl Service for Files {
         Protocol::Files
     }
 
-    fn serve(self: Arc<Self>, connection: Connection) -> Work<()> {
+    fn serve(self: Arc<Self>, connection: Connection, place: Result<Place, OverLimit>) -> Work<()> {
         Box::pin(async move {
             // Files are not received from recordings.
             if connection.confirmed().await.is_err() {
@@ -191,12 +195,13 @@ impl Service for Files {
             }
             let (args, output) = (self.args.clone(), self.output);
             let places = Arc::new(Semaphore::new(Semaphore::MAX_PERMITS));
-            if let Some(mut record) = session(connection.clone(), args, output, places).await {
+            let session = session(connection.clone(), place, args, output, places);
+            if let Some(mut record) = session.await {
                 // The port is closed as a whole.
                 if connection.close_reason() == Some(CloseReason::Local) {
                     record.failure = Some(stopped(Exit::Terminated));
                 }
-                let told = move || summary::result(&record, Side::Recv, output);
+                let told = move || summary::one_of_many(&record, output);
                 let _ = tokio::task::spawn_blocking(told).await;
             }
         })
@@ -296,20 +301,25 @@ async fn serve(
     mut stopping: Pin<&mut impl Future<Output = Exit>>,
 ) -> Exit {
     let mut sessions: JoinSet<Option<Record>> = JoinSet::new();
-    let most = if args.keep { Semaphore::MAX_PERMITS } else { 1 };
+    let keep = args.keep;
+    let most = if keep { Semaphore::MAX_PERMITS } else { 1 };
     let places = Arc::new(Semaphore::new(most));
     let mut results: JoinSet<()> = JoinSet::new();
     let mut exit = Exit::Ok;
     let mut watching = std::pin::pin!(watch(endpoint, guests, &places));
+    let budget = args.limits.budget();
+    let mut check = interval(Budget::CHECK);
     loop {
         tokio::select! {
             accepted = accept(endpoint, &[Protocol::Files]) => match accepted {
                 Some((_, connection)) => {
-                    sessions.spawn(session(connection, args.clone(), output, places.clone()));
+                    let (place, args) = (budget.enter(&connection), args.clone());
+                    sessions.spawn(session(connection, place, args, output, places.clone()));
                 }
                 None => break,
             },
             never = &mut watching => match never {},
+            _ = check.tick() => budget.check(),
             Some(done) = sessions.join_next() => {
                 // A peer that offered nothing is not a sender.
                 if let Ok(None) = done {
@@ -322,9 +332,12 @@ async fn serve(
                 if let Ok(Some(record)) = done {
                     exit = record.exit();
                     // A blocked terminal must not keep further senders waiting.
-                    results.spawn_blocking(move || summary::result(&record, Side::Recv, output));
+                    results.spawn_blocking(move || match keep {
+                        true => summary::one_of_many(&record, output),
+                        false => summary::result(&record, Side::Recv, output),
+                    });
                 }
-                if !args.keep {
+                if !keep {
                     break;
                 }
             }

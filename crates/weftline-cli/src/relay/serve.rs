@@ -12,7 +12,7 @@ use super::{THERE, in_pieces};
 use crate::book;
 use crate::listen::{ListenOptions, turned_away};
 use crate::offer::{Offer, One};
-use crate::options::{AgainOptions, MemoryOptions, SessionOptions, stats};
+use crate::options::{AgainOptions, LimitOptions, SessionOptions, stats};
 use crate::supervise::StayOptions;
 use crate::ui::progress::Reporter;
 use crate::ui::{Exit, OutputOptions, failure};
@@ -50,7 +50,7 @@ pub(crate) struct ServeArgs {
     flows: usize,
     /// What clients may take.
     #[command(flatten)]
-    memory: MemoryOptions,
+    limits: LimitOptions,
     /// Print a line of statistics this often
     #[arg(long, value_name = "TIME", value_parser = stats)]
     stats: Option<Duration>,
@@ -72,6 +72,7 @@ pub(super) async fn run(args: ServeArgs, output: OutputOptions) -> Result<Exit> 
         command: "relay",
         there: THERE,
         stats: args.stats,
+        limits: args.limits,
         session: &session,
         stay: &stay,
     };
@@ -89,7 +90,6 @@ impl ServeArgs {
         let mut options = ServerOptions::new(self.allow);
         options.idle = self.idle;
         options.flows = self.flows;
-        options.memory = self.memory.limits();
         options.timeout = self.session.timeout;
         let server = Server::new(options, move |event| tell(&event, &reporter));
         let seen = server.clone();

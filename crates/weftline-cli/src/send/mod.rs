@@ -220,7 +220,7 @@ async fn transfer(
             .open_stream()
             .await
             .map_err(|reason| failure::closed(&reason))?;
-        let shown = show(Side::Send, &reporter);
+        let shown = show(Side::Send, true, &reporter);
         let on_event = |event: Event<'_>| {
             lock(&place).note(&event, reporter.bytes());
             shown(event);

@@ -13,7 +13,7 @@ use super::{PRESET, THERE};
 use crate::book;
 use crate::listen::{ListenOptions, turned_away};
 use crate::offer::{Offer, One};
-use crate::options::{AgainOptions, MemoryOptions, SessionOptions, stats};
+use crate::options::{AgainOptions, LimitOptions, SessionOptions, stats};
 use crate::supervise::StayOptions;
 use crate::ui::progress::Reporter;
 use crate::ui::{Exit, Failure, OutputOptions, failure};
@@ -63,7 +63,7 @@ pub(crate) struct ServeArgs {
     tunnels: u32,
     /// What clients may take.
     #[command(flatten)]
-    memory: MemoryOptions,
+    limits: LimitOptions,
     /// Print a line of statistics this often
     #[arg(long, value_name = "TIME", value_parser = stats)]
     stats: Option<Duration>,
@@ -89,6 +89,7 @@ pub(super) async fn run(args: ServeArgs, output: OutputOptions) -> Result<Exit> 
         command: "tun",
         there: THERE,
         stats: args.stats,
+        limits: args.limits,
         session: &session,
         stay: &stay,
     };
@@ -108,7 +109,6 @@ impl ServeArgs {
         options.routes = self.push_route;
         options.dns = self.push_dns;
         options.tunnels = self.tunnels;
-        options.memory = self.memory.limits();
         options.timeout = self.session.timeout;
         let server = Server::new(options, move |event| tell(&event, &reporter));
         let server = server.map_err(|error| Failure::new(Exit::Usage, error.to_string()))?;

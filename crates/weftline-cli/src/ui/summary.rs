@@ -9,6 +9,7 @@ use weftline_apps::transfer::{Event, Received, Summary};
 
 use super::exit::{Exit, Failure};
 use super::output::{self, OutputOptions};
+use super::peers;
 use super::progress::{Reporter, megabits, rate, size};
 use super::stats;
 
@@ -152,31 +153,55 @@ fn line(entry: &Received) -> String {
 
 /// Reports the result of a session, in the form that was asked for.
 pub fn result(record: &Record, side: Side, options: OutputOptions) {
-    if !options.quiet
-        && let Some(sentence) = record.sentence(side)
-    {
-        output::line(&sentence);
-        for path in stats::shares(&record.paths) {
-            output::line(&path);
-        }
-        for name in record.summary.iter().flat_map(names) {
-            output::line(&name);
-        }
-    }
-    if let Some(failure) = &record.failure {
-        match failure.exit {
-            // The person who stopped the program knows that this is not an error.
-            Exit::Interrupted | Exit::Terminated => output::line(&failure.message),
-            _ => output::line(&format!("error: {failure}")),
-        }
+    for line in lines(record, side, options) {
+        output::line(&line);
     }
     if options.json {
         output::print(record.json(side));
     }
 }
 
-/// Shows an event of a transfer.
-pub fn show(side: Side, reporter: &Reporter) -> impl Fn(Event<'_>) + Send + Sync {
+/// As [`result`], of one of the sessions of a receiver: of those with strangers, only some are shown.
+pub fn one_of_many(record: &Record, options: OutputOptions) {
+    if record.peer.is_some() {
+        return result(record, Side::Recv, options);
+    }
+    let lines = lines(record, Side::Recv, options);
+    if !lines.is_empty() {
+        peers::tell(lines.join("\n"));
+    }
+    if options.json {
+        output::print(record.json(Side::Recv));
+    }
+}
+
+/// The result for people.
+fn lines(record: &Record, side: Side, options: OutputOptions) -> Vec<String> {
+    let mut lines = Vec::new();
+    if !options.quiet
+        && let Some(sentence) = record.sentence(side)
+    {
+        lines.push(sentence);
+        lines.extend(stats::shares(&record.paths));
+        lines.extend(record.summary.iter().flat_map(names));
+    }
+    if let Some(failure) = &record.failure {
+        lines.push(match failure.exit {
+            // The person who stopped the program knows that this is not an error.
+            Exit::Interrupted | Exit::Terminated => failure.message.clone(),
+            _ => format!("error: {failure}"),
+        });
+    }
+    lines
+}
+
+/// Shows an event of a transfer with a peer whose key is `known`, or with a stranger: anybody can be many of
+/// them.
+pub fn show(side: Side, known: bool, reporter: &Reporter) -> impl Fn(Event<'_>) + Send + Sync {
+    let tell = move |text: String| match known {
+        true => reporter.note(&text),
+        false => reporter.peer(text),
+    };
     move |event| match event {
         Event::Expected { bytes } => reporter.expect(bytes),
         Event::File { path } => reporter.file(path),
@@ -189,7 +214,7 @@ pub fn show(side: Side, reporter: &Reporter) -> impl Fn(Event<'_>) + Send + Sync
             }
             reporter.resumed(bytes);
         }
-        Event::StartedAgain { path } => reporter.note(&format!(
+        Event::StartedAgain { path } => tell(format!(
             "{path}: the part of an earlier transfer does not match; starting again"
         )),
         Event::Changed { path } => {
@@ -198,7 +223,13 @@ pub fn show(side: Side, reporter: &Reporter) -> impl Fn(Event<'_>) + Send + Sync
             ));
         }
         Event::AlreadyThere { path } => reporter.detail(&format!("{path}: already complete")),
-        Event::Failed { path, reason } => reporter.warn(&format!("{path}: {reason}")),
+        Event::Failed { path, reason } => {
+            let text = format!("{path}: {reason}");
+            match known {
+                true => reporter.warn(&text),
+                false => reporter.peer(text),
+            }
+        }
         _ => {}
     }
 }

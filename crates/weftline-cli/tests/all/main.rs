@@ -11,6 +11,7 @@ mod forward;
 #[path = "../inside/mod.rs"]
 mod inside;
 #[cfg(unix)]
+mod limits;
 mod monitor;
 #[cfg(target_os = "linux")]
 mod nearby;

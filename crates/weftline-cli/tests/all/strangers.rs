@@ -10,7 +10,8 @@ use bytes::BytesMut;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use weftline::{
-    Allowed, Connection, Endpoint, EndpointConfig, Identity, InsecureEndpoint, Port, Stream,
+    Allowed, Connection, Endpoint, EndpointConfig, Fingerprint, Identity, InsecureEndpoint, Port,
+    Stream,
 };
 use weftline_apps::Protocol;
 use weftline_apps::transfer::wire::{Entry, Frame, Kind, Meta, VERSION, Verdict};
@@ -18,21 +19,21 @@ use weftline_apps::transfer::wire::{Entry, Frame, Kind, Meta, VERSION, Verdict};
 use crate::running;
 
 /// Longest wait for any event, on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Clears a terminal, colours it, reverses and breaks lines, rings; then the mark.
 const HOSTILE: &str = "\u{1b}[2J\u{9b}31m\u{202e}\r\n\u{7}\u{2028}\u{61c}MARK";
 const MARK: &str = "MARK";
 
 /// A program with everything that it prints in one file.
-struct Program {
+pub(crate) struct Program {
     child: Child,
     log: File,
     folder: tempfile::TempDir,
 }
 
 impl Program {
-    fn start(arguments: &[&str]) -> Self {
+    pub(crate) fn start(arguments: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("f"), "x").unwrap();
         let path = folder.path().join("log");
@@ -50,7 +51,7 @@ impl Program {
     }
 
     /// Waits until `needle` was printed so often; returns everything.
-    async fn says(&self, needle: &str, times: usize) -> String {
+    pub(crate) async fn says(&self, needle: &str, times: usize) -> String {
         let begun = Instant::now();
         loop {
             let printed = self.printed();
@@ -63,10 +64,16 @@ impl Program {
     }
 
     /// The address that a server listens on.
-    async fn address(&self) -> SocketAddr {
+    pub(crate) async fn address(&self) -> SocketAddr {
         let printed = self.says("on the other host, run:", 1).await;
         let rest = printed.split("listening on ").nth(1).unwrap();
         rest.split(';').next().unwrap().parse().unwrap()
+    }
+
+    /// The fingerprint of its key, which it makes at its start.
+    pub(crate) fn fingerprint(&self) -> Fingerprint {
+        let key = self.folder.path().join(".config/weftline/identity.pem");
+        Identity::load(key).unwrap().fingerprint()
     }
 
     /// Waits until the mark was printed so often, ends the program, and checks what it printed.
@@ -91,7 +98,7 @@ impl Drop for Program {
     }
 }
 
-fn local() -> SocketAddr {
+pub(crate) fn local() -> SocketAddr {
     ([127, 0, 0, 1], 0).into()
 }
 
@@ -118,30 +125,31 @@ async fn client(program: &Program, protocol: Protocol, secure: bool) -> (Port, C
         let connection = endpoint.connect(address).await.unwrap();
         return (endpoint.into(), connection);
     }
-    let key = program.folder.path().join(".config/weftline/identity.pem");
-    let peer = Identity::load(key).unwrap().fingerprint();
     protocol.ask(&mut config);
     let endpoint = Endpoint::bind(local(), Identity::generate(), Allowed::nobody(), config);
     let endpoint = endpoint.unwrap();
-    let connection = endpoint.connect(address, peer).await.unwrap();
+    let connection = endpoint
+        .connect(address, program.fingerprint())
+        .await
+        .unwrap();
     (endpoint.into(), connection)
 }
 
 /// Says this on a stream, which stays open with what is returned.
-async fn say(connection: &Connection, bytes: &[u8]) -> Stream {
+pub(crate) async fn say(connection: &Connection, bytes: &[u8]) -> Stream {
     let mut stream = connection.open_stream().await.unwrap();
     stream.write_all(bytes).await.unwrap();
     stream.flush().await.unwrap();
     stream
 }
 
-fn frames(frames: &[Frame]) -> BytesMut {
+pub(crate) fn frames(frames: &[Frame]) -> BytesMut {
     let mut out = BytesMut::new();
     frames.iter().for_each(|frame| frame.encode(&mut out));
     out
 }
 
-fn offer(entries: u32) -> Frame {
+pub(crate) fn offer(entries: u32) -> Frame {
     Frame::Offer {
         version: VERSION,
         entries,
@@ -150,7 +158,7 @@ fn offer(entries: u32) -> Frame {
     }
 }
 
-fn entry(id: u32, path: &str) -> Frame {
+pub(crate) fn entry(id: u32, path: &str) -> Frame {
     Frame::Entry(Entry {
         id,
         kind: Kind::File,

@@ -14,9 +14,10 @@ use weftline::{Allowed, ConnectError, Connection, Endpoint, EndpointConfig, Iden
 use crate::error::SessionError;
 use crate::forward::near::Near;
 use crate::forward::{Bounds, Client, ClientOptions, Entry, Server, ServerOptions};
+use crate::host::{Hosted, host};
 use crate::impaired::{Path, path};
 use crate::protocol::Protocol;
-use crate::quota::Memory;
+use crate::quota::{Budget, Limits};
 use crate::soon::{soon, until};
 use crate::stopper::Stopper;
 
@@ -36,6 +37,7 @@ impl Stoppable {
 #[derive(Clone, Default)]
 pub(super) struct Serve {
     pub(super) options: ServerOptions,
+    limits: Limits,
 }
 
 impl Serve {
@@ -60,7 +62,7 @@ impl Serve {
     /// session takes one at least.
     pub(super) fn with_memory(mut self, each: f64, all: f64) -> Self {
         let [each, all] = [each, all].map(|megabytes| (megabytes * 1e6) as u64);
-        self.options.memory = Memory { each, all };
+        (self.limits.client_memory, self.limits.memory) = (each, all);
         self
     }
 
@@ -90,6 +92,7 @@ pub(super) fn any() -> SocketAddr {
 pub(super) struct World {
     pub(super) near: Arc<Near>,
     pub(super) server: Arc<Server>,
+    pub(super) budget: Arc<Budget>,
     pub(super) near_end: Stoppable,
     pub(super) far_end: Stoppable,
     at: SocketAddr,
@@ -122,7 +125,7 @@ impl World {
         let home = tempfile::tempdir().unwrap();
         let files = ["a.pem", "b.pem"].map(|name| home.path().join(name));
         let identities = files.map(|file| Identity::load_or_create(&file).unwrap());
-        let (server, far_end, at) = start_server(&identities, any(), &serve).await;
+        let (server, budget, far_end, at) = start_server(&identities, any(), &serve).await;
         let path = path(link, at);
         let via = path.as_ref().map_or(at, Path::address).to_string();
         let [ours, theirs] = &identities;
@@ -139,6 +142,7 @@ impl World {
         World {
             near,
             server,
+            budget,
             near_end: Stoppable { task, stopper },
             far_end,
             at,
@@ -158,8 +162,8 @@ impl World {
 
     /// Starts the server end again, at the same address.
     pub(super) async fn restart_server(&mut self) {
-        let (server, far_end, _) = start_server(&self.identities, self.at, &self.serve).await;
-        (self.server, self.far_end) = (server, far_end);
+        let started = start_server(&self.identities, self.at, &self.serve).await;
+        (self.server, self.budget, self.far_end, _) = started;
     }
 
     /// Waits for a session.
@@ -224,7 +228,7 @@ async fn start_server(
     identities: &[Identity; 2],
     at: SocketAddr,
     serve: &Serve,
-) -> (Arc<Server>, Stoppable, SocketAddr) {
+) -> (Arc<Server>, Arc<Budget>, Stoppable, SocketAddr) {
     let [ours, theirs] = identities;
     let mut config = config();
     serve.options.bounds.apply(&mut config);
@@ -243,11 +247,13 @@ async fn start_server(
     let at = endpoint.local_addr().unwrap();
     let server = Server::new(serve.options.clone(), |_| {});
     let stopper = Stopper::new();
+    let budget = Budget::new(serve.limits);
     let task = tokio::spawn({
-        let (server, stopper) = (server.clone(), stopper.clone());
-        async move { server.run(&endpoint, &stopper).await }
+        let (services, budget) = ([Hosted::new(server.clone())], budget.clone());
+        let (port, stopper) = (endpoint.into(), stopper.clone());
+        async move { host(&port, &services, &budget, &stopper).await }
     });
-    (server, Stoppable { task, stopper }, at)
+    (server, budget, Stoppable { task, stopper }, at)
 }
 
 /// A listener for a target.

@@ -1,12 +1,14 @@
 //! What one client may take of a server.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use weftline::{Allowed, Connection, Endpoint, EndpointConfig, Fingerprint, Identity};
 
 use super::world::target;
+use crate::host::{Hosted, host};
 use crate::line;
-use crate::quota::Memory;
+use crate::quota::{Budget, Limits};
 use crate::relay::wire::{self, Answer, Hello, VERSION, Wanted};
 use crate::relay::{Server, ServerOptions};
 use crate::soon::{soon, until};
@@ -14,7 +16,8 @@ use crate::stopper::Stopper;
 
 /// A server, and where it is.
 struct World {
-    server: std::sync::Arc<Server>,
+    server: Arc<Server>,
+    budget: Arc<Budget>,
     at: SocketAddr,
     identity: Fingerprint,
 }
@@ -23,17 +26,20 @@ fn any() -> SocketAddr {
     "127.0.0.1:0".parse().unwrap()
 }
 
-fn server(options: ServerOptions) -> World {
+fn server(options: ServerOptions, limits: Limits) -> World {
     let identity = Identity::generate();
     let fingerprint = identity.fingerprint();
     let config = EndpointConfig::default();
     let endpoint = Endpoint::bind(any(), identity, Allowed::anyone(), config).unwrap();
     let at = endpoint.local_addr().unwrap();
     let server = Server::new(options, |_| {});
-    let running = server.clone();
-    tokio::spawn(async move { running.run(&endpoint, &Stopper::new()).await });
+    let budget = Budget::new(limits);
+    let (services, kept) = ([Hosted::new(server.clone())], budget.clone());
+    let port = endpoint.into();
+    tokio::spawn(async move { host(&port, &services, &kept, &Stopper::new()).await });
     World {
         server,
+        budget,
         at,
         identity: fingerprint,
     }
@@ -79,13 +85,14 @@ fn client() -> Endpoint {
 #[tokio::test(flavor = "multi_thread")]
 async fn one_client_cannot_take_all_places() {
     let target = target().await.local_addr().unwrap().to_string();
-    let mut options = ServerOptions::new(vec![target.parse().unwrap()]);
+    let options = ServerOptions::new(vec![target.parse().unwrap()]);
     // A relay takes 2 MB, and what it holds.
-    options.memory = Memory {
-        each: 5_000_000,
-        all: 7_000_000,
+    let limits = Limits {
+        client_memory: 5_000_000,
+        memory: 7_000_000,
+        ..Limits::default()
     };
-    let world = server(options);
+    let world = server(options, limits);
     let (greedy, other, late) = (client(), client(), client());
     let mut kept = Vec::new();
     for instance in 0..2 {
@@ -104,7 +111,7 @@ async fn all_relays_of_a_client_share_its_flows() {
     let target = target().await.local_addr().unwrap().to_string();
     let mut options = ServerOptions::new(vec![target.parse().unwrap()]);
     options.flows = 6;
-    let world = server(options);
+    let world = server(options, Limits::default());
     let greedy = client();
     for instance in 0..2 {
         let connection = relay(&world, &greedy, instance, &target).await.unwrap();
@@ -124,12 +131,13 @@ async fn all_relays_of_a_client_share_its_flows() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_relay_that_holds_too_much_back_is_closed_and_the_others_go_on() {
     let target = target().await.local_addr().unwrap().to_string();
-    let mut options = ServerOptions::new(vec![target.parse().unwrap()]);
-    options.memory = Memory {
-        each: 10_000_000,
-        all: 100_000_000,
+    let options = ServerOptions::new(vec![target.parse().unwrap()]);
+    let limits = Limits {
+        client_memory: 10_000_000,
+        memory: 100_000_000,
+        ..Limits::default()
     };
-    let world = server(options);
+    let world = server(options, limits);
     let (greedy, other) = (client(), client());
     let modest = relay(&world, &other, 0, &target).await.unwrap();
     let connection = relay(&world, &greedy, 0, &target).await.unwrap();
@@ -149,16 +157,16 @@ async fn a_relay_that_holds_too_much_back_is_closed_and_the_others_go_on() {
     assert!(reason.contains("this session holds the most"), "{reason}");
     assert!(reason.contains("--client-memory"), "{reason}");
     // The greedy one's flow remains for a while, but not what waited in it.
-    let memory = &world.server.quotas.sessions.memory;
-    until(|| memory.taken().0 < 4_000_000).await;
-    assert_eq!(memory.taken().1, 2);
+    until(|| world.budget.taken().0 < 4_000_000).await;
+    assert_eq!(world.budget.taken().1, 2);
     assert_eq!(modest.close_reason(), None);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn hundreds_of_clients_fit_with_the_defaults() {
     let target = target().await.local_addr().unwrap().to_string();
-    let world = server(ServerOptions::new(vec![target.parse().unwrap()]));
+    let options = ServerOptions::new(vec![target.parse().unwrap()]);
+    let world = server(options, Limits::default());
     let mut kept = Vec::new();
     for _ in 0..150 {
         let client = client();

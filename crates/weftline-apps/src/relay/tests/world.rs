@@ -11,8 +11,10 @@ use tokio::task::JoinHandle;
 use weftline::{Allowed, Endpoint, EndpointConfig, Identity};
 
 use crate::error::SessionError;
+use crate::host::{Hosted, host};
 use crate::impaired::{Path, path};
 use crate::protocol::Protocol;
+use crate::quota::{Budget, Limits};
 use crate::relay::near::Near;
 use crate::relay::{Client, ClientOptions, Rule, Server, ServerOptions, Snapshot};
 use crate::soon::{soon, until};
@@ -67,9 +69,11 @@ impl World {
         let options = ServerOptions::new(vec![allow.parse().unwrap()]);
         let server_end = Server::new(options, |_| {});
         let serving = {
-            let server = server_end.clone();
+            let services = [Hosted::new(server_end.clone())];
+            let budget = Budget::new(Limits::default());
+            let port = endpoint.into();
             tokio::spawn(async move {
-                let _ = server.run(&endpoint, &Stopper::new()).await;
+                let _ = host(&port, &services, &budget, &Stopper::new()).await;
             })
         };
 

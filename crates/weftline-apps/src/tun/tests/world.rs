@@ -11,8 +11,10 @@ use weftline::{Allowed, Endpoint, EndpointConfig, Fingerprint, Identity};
 
 use super::packets::Packet;
 use crate::error::SessionError;
+use crate::host::{self, Hosted};
 use crate::impaired::{Path, path};
 use crate::protocol::Protocol;
+use crate::quota::{Budget, Limits};
 use crate::soon::{soon, until};
 use crate::stopper::Stopper;
 use crate::tun::{Client, ClientOptions, Device, Lease, Server, ServerOptions, Snapshot, System};
@@ -129,9 +131,10 @@ impl World {
         let path = path(link, at);
         let server = Server::new(options, |_| {}).unwrap();
         let (device, host) = device();
-        let running = server.clone();
+        let services = [Hosted::new(server.on(device))];
+        let (port, budget) = (endpoint.into(), Budget::new(Limits::default()));
         let serving = tokio::spawn(async move {
-            let _ = running.run(&endpoint.into(), device, &Stopper::new()).await;
+            let _ = host::host(&port, &services, &budget, &Stopper::new()).await;
         });
         World {
             server,

@@ -1,4 +1,4 @@
-//! What the sessions of a server hold, and which one ends when that is too much.
+//! What the sessions of a port hold, and which one ends when that is too much.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -6,18 +6,19 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::{OverLimit, Quota, Share, Who};
+use weftline::Connection;
+
+use super::{Limit, Limits, OverLimit, Quota, Share, Unit, Who};
 use crate::lock::lock;
 
 /// Bytes that a session counts with from its start, beside what it holds: its carrier and its tasks.
 const RESERVED: u64 = 1_000_000;
-/// Time between two checks.
-pub(crate) const CHECK: Duration = Duration::from_secs(1);
 
-/// The sessions of a server, and the memory that they share with whatever else takes some.
+/// What the clients of a port may take, with all its services.
 #[derive(Debug)]
-pub(crate) struct Sessions {
-    pub(crate) memory: Arc<Quota>,
+pub struct Budget {
+    memory: Arc<Quota>,
+    sessions: Arc<Quota>,
     seats: Mutex<Seats>,
 }
 
@@ -28,47 +29,75 @@ struct Seats {
 }
 
 struct Seat {
-    share: Share,
-    held: Box<dyn Fn() -> u64 + Send>,
+    memory: Share,
+    _session: Share,
+    /// Each says how many bytes it holds.
+    held: Vec<Held>,
     over: watch::Sender<Option<OverLimit>>,
 }
 
+type Held = Box<dyn Fn() -> u64 + Send>;
+
 impl std::fmt::Debug for Seat {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.share.fmt(f)
+        self.memory.fmt(f)
     }
 }
 
 /// A session's place; keep it as long as the session holds anything.
 #[derive(Debug)]
-pub(crate) struct Place {
-    sessions: Arc<Sessions>,
+pub struct Place {
+    budget: Arc<Budget>,
+    who: Who,
     number: u64,
     over: watch::Receiver<Option<OverLimit>>,
 }
 
-impl Sessions {
-    pub(crate) fn new(memory: Arc<Quota>) -> Arc<Self> {
-        Arc::new(Sessions {
+impl Budget {
+    /// Time between two [checks](Self::check).
+    pub const CHECK: Duration = Duration::from_secs(1);
+
+    /// Nothing of these limits is taken.
+    pub fn new(limits: Limits) -> Arc<Self> {
+        let limit = |limit, option| Limit { limit, option };
+        let memory = Quota::new(
+            Unit::Bytes,
+            limit(limits.client_memory, Some("--client-memory")),
+            limit(limits.memory, Some("--memory")),
+        );
+        let sessions = Quota::new(
+            Unit::Sessions,
+            limit(limits.client_sessions.into(), Some("--client-sessions")),
+            limit(u64::MAX, None),
+        );
+        Arc::new(Budget {
             memory,
+            sessions,
             seats: Mutex::default(),
         })
     }
 
-    /// Lets a session of a client in; `held` says how many bytes it holds.
+    /// Lets a session in, which counts with what the connection holds.
     ///
     /// # Errors
-    /// There is no room for a further session.
-    pub(crate) fn enter(
+    /// Its client has too many sessions, or there is no memory for a further one.
+    pub fn enter(self: &Arc<Self>, connection: &Connection) -> Result<Place, OverLimit> {
+        let counted = connection.clone();
+        self.seat(Who::of(connection), move || counted.held())
+    }
+
+    fn seat(
         self: &Arc<Self>,
         who: Who,
         held: impl Fn() -> u64 + Send + 'static,
     ) -> Result<Place, OverLimit> {
-        let share = self.memory.take(who, RESERVED)?;
+        let session = self.sessions.take(who, 1)?;
+        let memory = self.memory.take(who, RESERVED)?;
         let (told, over) = watch::channel(None);
         let seat = Seat {
-            share,
-            held: Box::new(held),
+            memory,
+            _session: session,
+            held: vec![Box::new(held)],
             over: told,
         };
         let mut seats = lock(&self.seats);
@@ -76,7 +105,8 @@ impl Sessions {
         seats.next += 1;
         seats.all.insert(number, seat);
         Ok(Place {
-            sessions: self.clone(),
+            budget: self.clone(),
+            who,
             number,
             over,
         })
@@ -84,17 +114,23 @@ impl Sessions {
 
     /// Counts what the sessions hold now. As long as a client, or all together, have more than the
     /// limit, the session that holds the most must end.
-    pub(crate) fn check(&self) {
+    pub fn check(&self) {
         let seats = &mut lock(&self.seats).all;
         seats.values_mut().for_each(Seat::count);
         while let Some((who, over)) = self.memory.excess() {
             let concerned = seats.values_mut().filter(|seat| !seat.is_ending());
-            let concerned = concerned.filter(|seat| who.is_none_or(|who| seat.share.who == who));
-            match concerned.max_by_key(|seat| seat.share.amount) {
+            let concerned = concerned.filter(|seat| who.is_none_or(|who| seat.memory.who == who));
+            match concerned.max_by_key(|seat| seat.memory.amount) {
                 Some(most) => most.end(over),
                 None => return,
             }
         }
+    }
+
+    /// Bytes that all have, and how many clients have some.
+    #[cfg(test)]
+    pub(crate) fn taken(&self) -> (u64, usize) {
+        self.memory.taken()
     }
 }
 
@@ -105,20 +141,41 @@ impl Seat {
 
     fn count(&mut self) {
         if !self.is_ending() {
-            self.share.set(RESERVED.saturating_add((self.held)()));
+            let held = self.held.iter().map(|held| held());
+            self.memory.set(held.fold(RESERVED, u64::saturating_add));
         }
     }
 
     /// What the session holds goes with it, in a moment.
     fn end(&mut self, over: OverLimit) {
-        self.share.set(0);
+        self.memory.set(0);
         self.over.send_replace(Some(over));
     }
 }
 
 impl Place {
+    /// The session's client.
+    pub(crate) fn who(&self) -> Who {
+        self.who
+    }
+
+    /// The session counts with what this says, besides.
+    pub(crate) fn counts(&self, held: impl Fn() -> u64 + Send + 'static) {
+        if let Some(seat) = lock(&self.budget.seats).all.get_mut(&self.number) {
+            seat.held.push(Box::new(held));
+        }
+    }
+
+    /// Takes memory that may outlive the session.
+    ///
+    /// # Errors
+    /// The client, or all together, would have more than the limit.
+    pub(crate) fn take(&self, bytes: u64) -> Result<Share, OverLimit> {
+        self.budget.memory.take(self.who, bytes)
+    }
+
     /// Waits until the session must end, because it holds the most and that is too much.
-    pub(crate) async fn over(&self) -> OverLimit {
+    pub async fn over(&self) -> OverLimit {
         let mut over = self.over.clone();
         let told = over.wait_for(Option::is_some).await.ok();
         match told.and_then(|over| *over) {
@@ -131,7 +188,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let seat = lock(&self.sessions.seats).all.remove(&self.number);
+        let seat = lock(&self.budget.seats).all.remove(&self.number);
         // Not under the lock: it may hold the last handle of a connection.
         drop(seat);
     }
@@ -144,7 +201,6 @@ mod tests {
     use weftline::Fingerprint;
 
     use super::*;
-    use crate::quota::Memory;
 
     const MEGABYTE: u64 = 1_000_000;
 
@@ -156,16 +212,20 @@ mod tests {
 
     /// Sessions that hold what the test says.
     struct World {
-        sessions: Arc<Sessions>,
+        budget: Arc<Budget>,
         all: Vec<(Place, Arc<AtomicU64>)>,
     }
 
     impl World {
         /// With these limits in megabytes.
-        fn new(each: u64, all: u64) -> Self {
-            let (each, all) = (each * MEGABYTE, all * MEGABYTE);
+        fn new(client_memory: u64, memory: u64) -> Self {
+            let limits = Limits {
+                client_memory: client_memory * MEGABYTE,
+                memory: memory * MEGABYTE,
+                ..Limits::default()
+            };
             World {
-                sessions: Sessions::new(Memory { each, all }.quota()),
+                budget: Budget::new(limits),
                 all: Vec::new(),
             }
         }
@@ -175,8 +235,8 @@ mod tests {
             let held = Arc::new(AtomicU64::new(megabytes * MEGABYTE));
             let counted = held.clone();
             let place = self
-                .sessions
-                .enter(who, move || counted.load(Ordering::Relaxed));
+                .budget
+                .seat(who, move || counted.load(Ordering::Relaxed));
             self.all.push((place.unwrap(), held));
         }
 
@@ -187,7 +247,7 @@ mod tests {
 
         /// Checks; says which sessions were ended until now.
         fn ended(&self) -> Vec<usize> {
-            self.sessions.check();
+            self.budget.check();
             let ended = |session: &usize| self.all[*session].0.over.borrow().is_some();
             (0..self.all.len()).filter(ended).collect()
         }
@@ -199,13 +259,13 @@ mod tests {
 
     #[test]
     fn hundreds_of_sessions_fit_with_the_defaults() {
-        let sessions = Sessions::new(Memory::default().quota());
-        let enter = |n: u64| sessions.enter(client(n), || 2 * MEGABYTE).unwrap();
+        let budget = Budget::new(Limits::default());
+        let enter = |n: u64| budget.seat(client(n), || 2 * MEGABYTE).unwrap();
         let all: Vec<Place> = (0..1000).map(enter).collect();
-        sessions.check();
+        budget.check();
         assert!(all.iter().all(|place| place.over.borrow().is_none()));
-        let refused = sessions.enter(client(1000), || 0).is_ok();
-        assert!(refused, "3,000 of 4,000 MB are taken");
+        let fits = budget.seat(client(1000), || 0).is_ok();
+        assert!(fits, "3,000 of 4,000 MB are taken");
     }
 
     #[test]
@@ -241,11 +301,7 @@ mod tests {
             world.enter(client(name), 9);
         }
         assert!(world.ended().is_empty());
-        let full = world
-            .sessions
-            .enter(client(3), || 0)
-            .unwrap_err()
-            .to_string();
+        let full = world.budget.seat(client(3), || 0).unwrap_err().to_string();
         assert!(
             full.ends_with("30 MB of memory (--memory of the server)"),
             "{full}"
@@ -261,6 +317,43 @@ mod tests {
         world.enter(client(3), 8);
         assert!(world.ended().is_empty());
         world.all.clear();
-        assert_eq!(world.sessions.memory.taken(), (0, 0));
+        assert_eq!(world.budget.taken(), (0, 0));
+    }
+
+    #[test]
+    fn what_a_session_holds_besides_counts_and_what_outlives_it_too() {
+        let mut world = World::new(20, 30);
+        world.enter(client(1), 4);
+        let (place, _) = &world.all[0];
+        place.counts(|| 3 * MEGABYTE);
+        let kept = place.take(2 * MEGABYTE).unwrap();
+        assert!(world.ended().is_empty());
+        assert_eq!(world.budget.taken(), (10 * MEGABYTE, 1));
+        assert!(world.all[0].0.take(11 * MEGABYTE).is_err());
+        world.all.clear();
+        assert_eq!(world.budget.taken(), (2 * MEGABYTE, 1));
+        drop(kept);
+        assert_eq!(world.budget.taken(), (0, 0));
+    }
+
+    #[test]
+    fn a_client_has_a_bounded_number_of_sessions() {
+        let limits = Limits {
+            client_sessions: 2,
+            ..Limits::default()
+        };
+        let budget = Budget::new(limits);
+        let enter = |name| budget.seat(client(name), || 0);
+        let places = [enter(1).unwrap(), enter(1).unwrap()];
+        let refused = enter(1).unwrap_err().to_string();
+        assert_eq!(
+            refused,
+            "this client has all that the server allows it: 2 sessions (--client-sessions of the server)"
+        );
+        let other = enter(2).unwrap();
+        drop(places);
+        let again = enter(1).unwrap();
+        assert_eq!(budget.taken().1, 2);
+        drop((other, again));
     }
 }
