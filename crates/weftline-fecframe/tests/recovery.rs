@@ -367,6 +367,99 @@ fn a_restarted_sender_is_followed_and_a_stray_packet_is_not() {
     assert_eq!(std::iter::from_fn(|| receiver.poll_adu()).count(), 23);
 }
 
+/// A burst of a sender: its source packets, and its repair packets.
+fn burst(sender: &mut Sender, count: u32, now: Time) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
+    let (mut sources, mut repairs) = (Vec::new(), Vec::new());
+    let mut packet = Vec::new();
+    for number in 0..count {
+        let adu = number.to_be_bytes();
+        sender.source(0, &adu, now, &mut packet).unwrap();
+        sources.push(packet.clone());
+        while sender.poll_repair(now, &mut packet).is_some() {
+            repairs.push(packet.clone());
+        }
+    }
+    (sources, repairs)
+}
+
+/// A receiver reads the sockets of a burst one after the other. Nothing is lost then, and no sender
+/// has restarted.
+#[test]
+fn a_burst_read_socket_by_socket_is_no_restart() {
+    let blocks = (EncodingId::ReedSolomon, rs(20, false, 8), 4);
+    let window = (EncodingId::RlcGf256, rlc(20, 191), 1024);
+    for (id, fssi, length) in [window, blocks] {
+        for count in [52, 400, 1000] {
+            let mut config = sender_config(id, fssi, "1/2", length);
+            config.one_symbol_adus = true;
+            config.bandwidth_cap = false;
+            config.validity = Some(Duration::from_millis(100));
+            let (mut sender, mut receiver) = pair(config, |_| {});
+            // At the start of the flow, and after a pause, with a window that is short again.
+            for round in 1..=2 {
+                let now = Time::from_micros(round * 1_000_000);
+                let (sources, repairs) = burst(&mut sender, count, now);
+                assert_eq!(repairs.len(), sources.len());
+                for packet in sources {
+                    receiver.source_packet(0, &packet, now).unwrap();
+                }
+                for packet in repairs {
+                    receiver.repair_packet(&packet, now).unwrap();
+                }
+                let stats = receiver.stats();
+                assert_eq!(
+                    (stats.resyncs, stats.symbols_lost, stats.received),
+                    (0, 0, u64::from(count) * round),
+                    "{id:?}, {count}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn repairs_read_before_their_sources_are_no_restart() {
+    let mut config = sender_config(EncodingId::RlcGf256, rlc(20, 191), "2/3", 1024);
+    config.one_symbol_adus = true;
+    config.bandwidth_cap = false;
+    let (mut sender, mut receiver) = pair(config, |_| {});
+    let (sources, repairs) = burst(&mut sender, 50, Time::ZERO);
+    for packet in repairs {
+        receiver.repair_packet(&packet, Time::ZERO).unwrap();
+    }
+    for packet in sources {
+        receiver.source_packet(0, &packet, Time::ZERO).unwrap();
+    }
+    let stats = receiver.stats();
+    assert_eq!((stats.resyncs, stats.jumps, stats.too_old), (0, 0, 0));
+    // The first packet covers two ADUs. Delivery begins behind them.
+    assert_eq!(stats.symbols_lost, 0);
+    assert_eq!(std::iter::from_fn(|| receiver.poll_adu()).count(), 48);
+}
+
+/// The numbers of the restarted sender lie before those of its first run.
+#[test]
+fn a_sender_that_restarted_in_the_past_is_followed_with_its_repairs() {
+    let blocks = (EncodingId::ReedSolomon, rs(20, false, 8), 2, 2000);
+    let window = (EncodingId::RlcGf256, rlc(20, 255), 20, 2000);
+    // Near the first run too.
+    let near = (EncodingId::RlcGf256, rlc(20, 255), 20, 60);
+    for (id, fssi, length, back) in [window, blocks, near] {
+        let mut config = sender_config(id, fssi, "1/2", length);
+        config.bandwidth_cap = false;
+        config.first = back;
+        let (mut sender, mut receiver) = pair(config.clone(), |_| {});
+        let all = (0..100_u8).map(|number| (0, vec![number]));
+        run(&mut sender, &mut receiver, all.clone(), |_| false).check();
+        config.first = 0;
+        let mut again = Sender::new(config).unwrap();
+        let followed = run(&mut again, &mut receiver, all, |_| false);
+        assert_eq!(receiver.stats().resyncs, 1, "{id:?}, {back}");
+        // Of source and repair packets in turn 8 were refused or too old.
+        assert_eq!(followed.got.len(), 96, "{id:?}, {back}");
+    }
+}
+
 #[test]
 fn an_expiring_window_covers_only_young_symbols() {
     let mut config = sender_config(EncodingId::RlcGf256, rlc(20, 255), "2/3", 40);

@@ -86,7 +86,7 @@ pub struct Limits {
     pub max_jump: Option<u32>,
     /// The number of packets out of that range, near each other and with none in range
     /// between them, after which the receiver follows them because the sender has
-    /// restarted.
+    /// restarted. Repair packets with earlier numbers count only after a source packet.
     pub resync_after: u32,
     /// Reed-Solomon blocks held at once.
     pub max_blocks: u16,

@@ -279,8 +279,12 @@ impl BlockReceiver {
                 self.hold(number);
                 return Ok(Some(number));
             }
-            let after = limits.resync_after;
-            if !self.follow.out_of_range(id.block, bits, near, after) {
+            let (after, is_repair) = (limits.resync_after, id.esi >= id.k);
+            let restarted = match number {
+                Some(_) => self.follow.behind(id.block, bits, near, after, is_repair),
+                None => self.follow.out_of_range(id.block, bits, near, after),
+            };
+            if !restarted {
                 if number.is_some() {
                     self.stats.too_old += 1;
                     return Ok(None);

@@ -314,7 +314,7 @@ impl WindowReceiver {
 
     /// The ESI of symbols from the wire, if they are in range; `None` if they have
     /// left. The flow begins with the first symbols, and again with those of a
-    /// restarted sender; of these, `own` arrive with the packet.
+    /// restarted sender; of these, `own` arrive with the packet: none with a repair packet.
     fn locate(&mut self, wire: u32, symbols: u64, own: u64) -> Result<Option<u64>, PacketError> {
         let Some(state) = &self.state else {
             let start = serial::first(wire);
@@ -331,10 +331,12 @@ impl WindowReceiver {
         if let Some(start) = start.filter(|start| *start >= state.system.first()) {
             return Ok(Some(start));
         }
-        if self
-            .follow
-            .out_of_range(wire, 32, near, limits.resync_after)
-        {
+        let (after, is_repair) = (limits.resync_after, own == 0);
+        let restarted = match start {
+            Some(_) => self.follow.behind(wire, 32, near, after, is_repair),
+            None => self.follow.out_of_range(wire, 32, near, after),
+        };
+        if restarted {
             self.stats.resyncs += 1;
             self.flush();
             let start = serial::first(wire);
