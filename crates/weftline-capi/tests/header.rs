@@ -45,7 +45,8 @@ fn the_committed_header_is_that_of_the_source() {
 }
 
 /// A foreign function that is given a reference may assume that no other has its target, and one that
-/// is given a `bool` that its byte is 0 or 1. A caller in C promises neither.
+/// is given a `bool` that its byte is 0 or 1. A caller in C promises neither. Only a handle, which is the
+/// first parameter and a type of this crate, may be a reference to write to.
 #[test]
 fn no_function_takes_what_c_cannot_promise() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -55,11 +56,16 @@ fn no_function_takes_what_c_cannot_promise() {
         let declared = text.split("extern \"C\" fn ").skip(1);
         for function in declared.map(|rest| rest.split(" {\n").next().unwrap_or(rest)) {
             let (parameters, _) = function.rsplit_once(')').expect("it has parameters");
-            let promised = ["MaybeUninit", "Option<&mut bool>", ": bool"];
+            let promised = ["MaybeUninit", ": bool"];
             let found = promised
                 .iter()
                 .find(|promise| parameters.contains(*promise));
             assert_eq!(found, None, "{source}: {function}");
+            let (handle, places) = parameters.split_once(',').unwrap_or((parameters, ""));
+            assert!(!places.contains("&mut"), "{source}: {function}");
+            let target = handle.split_once("&mut ").map(|(_, target)| target);
+            let is_ours = |target: &str| target.starts_with(char::is_uppercase);
+            assert!(target.is_none_or(is_ours), "{source}: {function}");
         }
     }
 }
