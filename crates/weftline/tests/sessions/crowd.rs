@@ -13,6 +13,11 @@ use crate::{config, quic, soon};
 /// More than a server has places for.
 const STRANGERS: usize = 2500;
 
+/// Long header, type Retry (RFC 9000, section 17.2.5).
+fn is_retry(packet: &[u8]) -> bool {
+    packet[0] & 0xf0 == 0xf0
+}
+
 /// Passes a client's packets to the server, and of the server's answers only those that ask the
 /// client to prove its address: no handshake goes further.
 struct Halfway {
@@ -35,9 +40,7 @@ impl Halfway {
                         back.send_to(&up[..len], server).await.ok();
                     }
                     Ok((len, _)) = back.recv_from(&mut down) => {
-                        // Long header, type Retry (RFC 9000, section 17.2.5).
-                        let is_retry = down[0] & 0xf0 == 0xf0;
-                        if let Some(client) = client.filter(|_| is_retry) {
+                        if let Some(client) = client.filter(|_| is_retry(&down)) {
                             front.send_to(&down[..len], client).await.ok();
                         }
                     }
@@ -93,6 +96,52 @@ async fn unfinished_handshakes_from_one_address_keep_nobody_out() {
     }
     assert!(told.len() <= 9, "{told:?}");
     strangers.abort_all();
+}
+
+/// The packets with which a client begins.
+async fn beginning(client: &Endpoint) -> Vec<Vec<u8>> {
+    let deaf = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let nobody = Identity::generate().fingerprint();
+    let attempt = tokio::spawn(
+        client
+            .connect(deaf.local_addr().unwrap(), nobody)
+            .into_future(),
+    );
+    let mut buffer = vec![0; 1 << 16];
+    let len = deaf.recv(&mut buffer).await.unwrap();
+    let mut packets = vec![buffer[..len].to_vec()];
+    while let Ok(len) = deaf.try_recv(&mut buffer) {
+        packets.push(buffer[..len].to_vec());
+    }
+    attempt.abort();
+    packets
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unfinished_handshake_has_its_place_for_five_seconds() {
+    let server = quic(Allowed::anyone(), config());
+    let (addr, client) = (
+        server.local_addr().unwrap(),
+        quic(Allowed::nobody(), config()),
+    );
+    let must_prove_its_address = async || {
+        let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        for packet in beginning(&client).await {
+            socket.send_to(&packet, addr).await.unwrap();
+        }
+        let mut answer = vec![0; 1 << 16];
+        soon(socket.recv(&mut answer)).await.unwrap();
+        is_retry(&answer)
+    };
+    // From 16 unfinished handshakes on, all others must.
+    for _ in 0..16 {
+        assert!(!must_prove_its_address().await);
+    }
+    assert!(must_prove_its_address().await);
+    sleep(Duration::from_millis(4500)).await;
+    assert!(must_prove_its_address().await);
+    sleep(Duration::from_millis(1000)).await;
+    assert!(!must_prove_its_address().await);
 }
 
 #[tokio::test]
