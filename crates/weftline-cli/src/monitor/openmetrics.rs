@@ -243,7 +243,9 @@ fn histograms<'a>(
     let mut family = encoder.encode_descriptor(name, help, None, MetricType::Histogram)?;
     for (labels, value) in values {
         let bounds = Histogram::BOUNDS.iter().map(|bound| bound.as_secs_f64());
-        let buckets: Vec<(f64, u64)> = bounds.chain([f64::MAX]).zip(value.counts).collect();
+        // The encoder prints infinity as `+Inf`, which Prometheus needs of the last bucket.
+        let all = bounds.chain([f64::INFINITY]);
+        let buckets: Vec<(f64, u64)> = all.zip(value.counts).collect();
         let mut one = family.encode_family(labels)?;
         let sum = value.total_us as f64 * 1e-6;
         one.encode_histogram::<NoLabelSet>(sum, value.count(), &buckets, None)?;

@@ -44,6 +44,27 @@ fn metric(text: &str, name: &str) -> f64 {
     values.iter().sum()
 }
 
+/// Every histogram ends with the bucket `+Inf`, which counts all that was measured.
+fn has_complete_histograms(text: &str) {
+    let counts = text.lines().filter_map(|line| {
+        let (series, count) = line.rsplit_once(' ')?;
+        let (name, labels) = series.split_once('{')?;
+        Some((name.strip_suffix("_count")?, labels, count))
+    });
+    let counts: Vec<_> = counts.collect();
+    assert!(counts.len() >= 3, "{text}");
+    for (name, labels, count) in counts {
+        let labels = labels.trim_end_matches('}');
+        let its = format!("{name}_bucket{{{labels},");
+        let last = text.lines().rfind(|line| line.starts_with(&its));
+        let last = last.unwrap_or_else(|| panic!("no {its} in {text}"));
+        assert!(
+            last.ends_with(&format!("le=\"+Inf\"}} {count}")),
+            "{name} counts {count}: {last}"
+        );
+    }
+}
+
 /// A relay of two programs that can be watched, after a datagram each way.
 struct Relay {
     home: TempDir,
@@ -102,6 +123,7 @@ fn metrics_count_what_the_programs_carry() {
         assert!(text.starts_with("HTTP/1.1 200 OK\r\n"), "{text}");
         assert!(text.contains("content-type: application/openmetrics-text"));
         assert!(text.ends_with("# EOF\n"), "{text}");
+        has_complete_histograms(text);
         assert_eq!(metric(text, "weftline_relay_sent_datagrams"), 1.0);
         assert_eq!(metric(text, "weftline_relay_delivered_datagrams"), 1.0);
         // There is one flow.
