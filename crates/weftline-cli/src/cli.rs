@@ -13,7 +13,9 @@ use crate::monitor::{status, top};
 use crate::tun;
 use crate::ui::program::{self, on_runtime};
 use crate::ui::{Exit, OutputOptions, exit};
-use crate::{cast, config, demo, event_logs, forward, key, peers, recv, relay, send, serve, view};
+use crate::{
+    cast, config, demo, event_logs, forward, key, peers, placed, recv, relay, send, serve, view,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -73,7 +75,9 @@ pub fn command() -> clap::Command {
 
 /// Runs the program.
 pub fn main() -> ExitCode {
-    let expanded = config::expand(std::env::args_os().collect(), Cli::command());
+    let program = Cli::command();
+    let words = placed::subcommand_first(std::env::args_os().collect(), &program);
+    let expanded = config::expand(words, program);
     let (words, tables) = match expanded {
         Ok(expanded) => (Ok(expanded.words), expanded.tables),
         Err(failure) => (Err(failure), Tables::new()),

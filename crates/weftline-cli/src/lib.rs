@@ -24,6 +24,7 @@ mod offer;
 mod options;
 mod peer;
 mod peers;
+mod placed;
 mod places;
 mod preset;
 mod recv;

@@ -638,6 +638,31 @@ fn wrong_command_lines_have_their_own_exit_code() {
 }
 
 #[test]
+fn options_may_stand_between_a_command_and_its_subcommand() {
+    let home = Home::new();
+    let mut lines = vec![
+        "forward -v serve --allow 127.0.0.1:80 --check",
+        "forward -q --check --stats 1s serve --allow 127.0.0.1:80",
+        "relay --allow 127.0.0.1:80 --json serve --check",
+    ];
+    if cfg!(target_os = "linux") {
+        lines.push("tun -v --pool 10.77.0.0/24 serve --check");
+    }
+    for line in lines {
+        let words: Vec<&str> = line.split(' ').collect();
+        let output = home.run(&words);
+        assert_eq!(code(&output), 0, "{line}: {}", stderr(&output));
+    }
+    // It is no host that is called so.
+    if cfg!(target_os = "linux") {
+        let output = home.run(&["tun", "--peer", "studio", "down"]);
+        assert_eq!(code(&output), 2);
+        let error = stderr(&output);
+        assert!(error.contains("unexpected argument '--peer'"), "{error}");
+    }
+}
+
+#[test]
 fn help_version_and_completions_are_there() {
     let home = Home::new();
     for command in [
