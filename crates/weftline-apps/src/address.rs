@@ -18,8 +18,24 @@ pub struct Address {
 
 /// The text is not an address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not an address: give HOST, HOST:PORT, IPv4:PORT or [IPv6]:PORT")]
+#[error("{0}")]
 pub struct BadAddress(String);
+
+impl BadAddress {
+    fn new(text: &str) -> Self {
+        BadAddress(format!(
+            "`{text}` is not an address: give HOST, HOST:PORT, IPv4:PORT or [IPv6]:PORT"
+        ))
+    }
+
+    /// A resolver would read a number as an IPv4 address, which nobody means: `9460` is 0.0.36.244.
+    fn without_host(text: &str) -> Self {
+        match text.parse::<u16>() {
+            Ok(port) => BadAddress(format!("`{text}` has no host: give HOST:{port}")),
+            Err(_) => BadAddress::new(text),
+        }
+    }
+}
 
 /// The address of a host is not known.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -44,7 +60,7 @@ impl FromStr for Address {
     type Err = BadAddress;
 
     fn from_str(text: &str) -> Result<Self, BadAddress> {
-        let bad = || BadAddress(text.to_owned());
+        let bad = || BadAddress::new(text);
         let parse_port = |port: &str| port.parse().map_err(|_| bad());
         let (host, port) = if text.parse::<Ipv6Addr>().is_ok() {
             (text, DEFAULT_PORT)
@@ -66,6 +82,9 @@ impl FromStr for Address {
             || (host.contains(':') && host.parse::<Ipv6Addr>().is_err())
         {
             return Err(bad());
+        }
+        if host.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(BadAddress::without_host(text));
         }
         Ok(Address {
             host: host.to_owned(),
@@ -162,6 +181,20 @@ mod tests {
         ] {
             assert!(text.parse::<Address>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_number_is_no_host() {
+        let read = |text: &str| text.parse::<Address>().map_err(|error| error.to_string());
+        assert_eq!(
+            read("9460"),
+            Err("`9460` has no host: give HOST:9460".into())
+        );
+        for text in ["70000", "9460:80", "0:80"] {
+            let error = read(text).unwrap_err();
+            assert!(error.contains("is not an address: give HOST"), "{error}");
+        }
+        assert!(read("9460.example").is_ok() && read("a9460").is_ok());
     }
 
     #[tokio::test]

@@ -23,10 +23,16 @@ enum Host {
 
 /// The text is not an address to listen on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "`{0}` is not an address to listen on: give PORT, IPv4:PORT, [IPv6]:PORT, or :PORT for every address of this host"
-)]
-pub struct BadListen(String);
+#[error("`{text}` is not an address to listen on: give {forms}")]
+pub struct BadListen {
+    text: String,
+    /// What would be one.
+    forms: &'static str,
+}
+
+/// For peers, the port may be left out.
+const FOR_PEERS: &str = "PORT, :PORT, ADDR or ADDR:PORT, where ADDR is an address of this host such as 192.0.2.7 or [::1]";
+const FOR_PROGRAMS: &str = "PORT, ADDR:PORT where ADDR is an address of this host such as 192.0.2.7 or [::1], or :PORT for every address of this host";
 
 impl FromStr for Listen {
     type Err = BadListen;
@@ -48,7 +54,10 @@ impl FromStr for Listen {
                 Some((host, Some(parse_port(port)?)))
             })
         };
-        let (host, port) = read.ok_or_else(|| BadListen(text.to_owned()))?;
+        let (host, port) = read.ok_or_else(|| BadListen {
+            text: text.to_owned(),
+            forms: FOR_PEERS,
+        })?;
         Ok(Listen { host, port })
     }
 }
@@ -89,12 +98,27 @@ impl Listen {
         }
     }
 
+    /// Reads where programs of this host connect to, as [`for_programs`](Self::for_programs).
+    ///
+    /// # Errors
+    /// The text is no address to listen on, or has no port.
+    pub fn read_for_programs(text: &str) -> Result<SocketAddr, BadListen> {
+        let read = text.parse().and_then(Listen::for_programs);
+        read.map_err(|_| BadListen {
+            text: text.to_owned(),
+            forms: FOR_PROGRAMS,
+        })
+    }
+
     /// Where programs of this host connect to: without a host on 127.0.0.1.
     ///
     /// # Errors
     /// There is no port.
     pub fn for_programs(self) -> Result<SocketAddr, BadListen> {
-        let port = self.port.ok_or_else(|| BadListen(self.to_string()))?;
+        let port = self.port.ok_or_else(|| BadListen {
+            text: self.to_string(),
+            forms: FOR_PROGRAMS,
+        })?;
         Ok(match self.host {
             Host::Usual => (Ipv4Addr::LOCALHOST, port).into(),
             Host::Every => (Ipv6Addr::UNSPECIFIED, port).into(),
@@ -124,8 +148,7 @@ mod tests {
     }
 
     fn programs(text: &str) -> String {
-        let listen: Listen = text.parse().unwrap();
-        let at = listen.for_programs();
+        let at = Listen::read_for_programs(text);
         at.map_or_else(|error| error.to_string(), |at| at.to_string())
     }
 
@@ -149,6 +172,21 @@ mod tests {
         assert_eq!(programs(":8080"), "[::]:8080");
         assert_eq!(programs("[::1]:80"), "[::1]:80");
         assert!(programs("192.0.2.7").contains("`192.0.2.7` is not"));
+    }
+
+    #[test]
+    fn an_error_names_the_forms_that_are_possible() {
+        let error = "host".parse::<Listen>().unwrap_err().to_string();
+        assert!(
+            error.contains("give PORT, :PORT, ADDR or ADDR:PORT"),
+            "{error}"
+        );
+        // An address for programs needs its port.
+        for text in ["host", "192.0.2.7"] {
+            let error = programs(text);
+            assert!(error.contains("give PORT, ADDR:PORT where"), "{error}");
+            assert!(error.contains("or :PORT for every address"), "{error}");
+        }
     }
 
     #[test]

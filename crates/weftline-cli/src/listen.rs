@@ -22,7 +22,8 @@ use crate::ui::terminal;
 /// Where a server listens, and which peers it serves.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ListenOptions {
-    /// UDP port to listen on: PORT, ADDR or ADDR:PORT [default: every address of this host, port 9338]
+    /// UDP port to listen on: PORT or :PORT at every address of this host, or ADDR or ADDR:PORT at one
+    /// [default: every address, port 9338]
     #[arg(long, value_name = "LISTEN")]
     listen: Option<Listen>,
     /// Let this host in: a fingerprint, or a name of `weftline peers`; may be repeated
@@ -245,8 +246,7 @@ pub(crate) fn warn_of_outdated_list() {
 /// # Errors
 /// The text is no such address; the message says what would be one.
 pub(crate) fn local(text: &str) -> Result<SocketAddr, String> {
-    let listen = text.parse::<Listen>().map_err(|error| error.to_string())?;
-    listen.for_programs().map_err(|error| error.to_string())
+    Listen::read_for_programs(text).map_err(|error| error.to_string())
 }
 
 /// Prints what the command for the other host follows. Returns the address and the identity of this server

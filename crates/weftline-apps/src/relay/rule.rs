@@ -47,7 +47,7 @@ impl FromStr for Rule {
         let (listen, target) = ends
             .split_once('=')
             .ok_or_else(|| BadRule::NoTarget(text.to_owned()))?;
-        let listen = listen.parse::<Listen>()?.for_programs()?;
+        let listen = Listen::read_for_programs(listen)?;
         let target = target.parse()?;
         Ok(Rule {
             listen,

@@ -663,6 +663,26 @@ fn options_may_stand_between_a_command_and_its_subcommand() {
 }
 
 #[test]
+fn a_port_without_a_host_is_no_address() {
+    let home = Home::new();
+    let peer = home.fingerprint();
+    fs::write(home.path().join("f"), "x").unwrap();
+    for line in [
+        "send f 9460 --peer PEER",
+        "relay connect 9460 --udp 0=127.0.0.1:9 --peer PEER",
+        "forward --via 9460 -D 0 --peer PEER",
+        "peers add studio PEER 9460",
+    ] {
+        let line = line.replace("PEER", &peer);
+        let words: Vec<&str> = line.split(' ').collect();
+        let output = home.run(&words);
+        assert_eq!(code(&output), 2, "{line}: {}", stderr(&output));
+        let error = stderr(&output);
+        assert!(error.contains("has no host: give HOST:9460"), "{error}");
+    }
+}
+
+#[test]
 fn help_version_and_completions_are_there() {
     let home = Home::new();
     for command in [
