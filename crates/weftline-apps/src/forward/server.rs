@@ -14,7 +14,7 @@ use super::far::Far;
 use super::options::ServerOptions;
 use super::service::Service;
 use crate::close;
-use crate::host::{Service as Hosted, Work};
+use crate::host::{self, Work};
 use crate::lock::lock;
 use crate::protocol::Protocol;
 use crate::quota::{OverLimit, Place};
@@ -56,7 +56,7 @@ impl Server {
     }
 }
 
-impl Hosted for Server {
+impl host::Service for Server {
     fn protocol(&self) -> Protocol {
         Protocol::Forward
     }

@@ -13,37 +13,17 @@ pub(super) const SLACK: usize = 64;
 /// Memory that a relay takes for its flows, which outlive its session.
 const FLOWS: u64 = 1_000_000;
 
-/// What the clients may take.
-pub(super) struct Quotas {
-    flows: Arc<Quota>,
-}
-
-impl Quotas {
-    pub(super) fn new(options: &ServerOptions) -> Self {
-        let each = Limit {
-            limit: (options.flows + SLACK) as u64,
-            option: Some("--flows"),
-        };
-        let all = Limit {
-            limit: MOST_FLOWS,
-            option: None,
-        };
-        Quotas {
-            flows: Quota::new(Unit::Flows, each, all),
-        }
-    }
-
-    /// Room for a further relay of the client that has this place.
-    ///
-    /// # Errors
-    /// They would take too much memory.
-    pub(super) fn room(&self, place: &Place) -> Result<Room, OverLimit> {
-        Ok(Room {
-            _memory: place.take(FLOWS)?,
-            flows: self.flows.clone(),
-            who: place.who(),
-        })
-    }
+/// The flows that the clients may have.
+pub(super) fn flows(options: &ServerOptions) -> Arc<Quota> {
+    let each = Limit {
+        limit: (options.flows + SLACK) as u64,
+        option: Some("--flows"),
+    };
+    let all = Limit {
+        limit: MOST_FLOWS,
+        option: None,
+    };
+    Quota::new(Unit::Flows, each, all)
 }
 
 /// What a relay has; it is given back when this is dropped.
@@ -54,6 +34,18 @@ pub(super) struct Room {
 }
 
 impl Room {
+    /// Room for a further relay of the client that has this place.
+    ///
+    /// # Errors
+    /// They would take too much memory.
+    pub(super) fn new(flows: &Arc<Quota>, place: &Place) -> Result<Self, OverLimit> {
+        Ok(Room {
+            _memory: place.take(FLOWS)?,
+            flows: flows.clone(),
+            who: place.who(),
+        })
+    }
+
     /// Takes a flow, which counts with those of the client's other relays.
     ///
     /// # Errors

@@ -12,7 +12,7 @@ use super::event::{Event, OnEvent};
 use super::far::{Far, Granted};
 use super::inward::{finish, inward};
 use super::options::ServerOptions;
-use super::room::Quotas;
+use super::room::{self, Room};
 use super::table::Hostile;
 use super::wire::{self, Answer, Gone, Hello, MOST_RULES, VERSION};
 use crate::allow::permit;
@@ -24,7 +24,7 @@ use crate::line;
 use crate::lock::lock;
 use crate::on_drop::OnDrop;
 use crate::protocol::Protocol;
-use crate::quota::{OverLimit, Place};
+use crate::quota::{OverLimit, Place, Quota};
 
 /// How long the names of all targets of a client may take.
 const GRANT: Duration = Duration::from_secs(10);
@@ -37,7 +37,7 @@ const LAST_WORD: Duration = Duration::from_secs(1);
 pub struct Server {
     options: ServerOptions,
     clients: Mutex<Clients>,
-    quotas: Quotas,
+    flows: Arc<Quota>,
     on_event: OnEvent,
 }
 
@@ -58,7 +58,7 @@ impl Server {
         on_event: impl Fn(Event<'_>) + Send + Sync + 'static,
     ) -> Arc<Self> {
         Arc::new(Server {
-            quotas: Quotas::new(&options),
+            flows: room::flows(&options),
             options,
             clients: Mutex::default(),
             on_event: Arc::new(on_event),
@@ -183,7 +183,7 @@ impl Server {
         if let Some(far) = clients.all.get(&key) {
             return Ok(far.clone());
         }
-        let room = self.quotas.room(place)?;
+        let room = Room::new(&self.flows, place)?;
         let ServerOptions { flows, idle, .. } = self.options;
         let far = Far::new(room, flows, idle, self.on_event.clone());
         clients.all.insert(key, far.clone());

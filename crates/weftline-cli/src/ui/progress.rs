@@ -30,6 +30,15 @@ struct Inner {
     started: Instant,
 }
 
+impl Drop for Inner {
+    /// A session that is cut short does not [finish](Reporter::finish).
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.end();
+        }
+    }
+}
+
 impl Reporter {
     /// Shows nothing.
     pub fn silent() -> Self {

@@ -153,30 +153,25 @@ fn line(entry: &Received) -> String {
 
 /// Reports the result of a session, in the form that was asked for.
 pub fn result(record: &Record, side: Side, options: OutputOptions) {
-    for line in lines(record, side, options) {
-        output::line(&line);
-    }
-    if options.json {
-        output::print(record.json(side));
-    }
+    report(record, side, options, |lines| {
+        lines.iter().for_each(|line| output::line(line));
+    });
 }
 
 /// As [`result`], of one of the sessions of a receiver: of those with strangers, only some are shown.
 pub fn one_of_many(record: &Record, options: OutputOptions) {
-    if record.peer.is_some() {
-        return result(record, Side::Recv, options);
-    }
-    let lines = lines(record, Side::Recv, options);
-    if !lines.is_empty() {
-        peers::tell(lines.join("\n"));
-    }
-    if options.json {
-        output::print(record.json(Side::Recv));
+    match record.peer {
+        Some(_) => result(record, Side::Recv, options),
+        None => report(record, Side::Recv, options, |lines| {
+            if !lines.is_empty() {
+                peers::tell(lines.join("\n"));
+            }
+        }),
     }
 }
 
-/// The result for people.
-fn lines(record: &Record, side: Side, options: OutputOptions) -> Vec<String> {
+/// Tells people with `tell`, and programs if they asked for it.
+fn report(record: &Record, side: Side, options: OutputOptions, tell: impl Fn(&[String])) {
     let mut lines = Vec::new();
     if !options.quiet
         && let Some(sentence) = record.sentence(side)
@@ -192,7 +187,10 @@ fn lines(record: &Record, side: Side, options: OutputOptions) -> Vec<String> {
             _ => format!("error: {failure}"),
         });
     }
-    lines
+    tell(&lines);
+    if options.json {
+        output::print(record.json(side));
+    }
 }
 
 /// Shows an event of a transfer with a peer whose key is `known`, or with a stranger: anybody can be many of

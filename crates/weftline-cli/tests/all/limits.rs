@@ -21,6 +21,11 @@ fn endpoint(identity: &Identity, protocol: Protocol) -> Endpoint {
     Endpoint::bind(local(), identity.clone(), Allowed::nobody(), config).unwrap()
 }
 
+/// An endpoint of a sender.
+fn sender() -> Endpoint {
+    endpoint(&Identity::generate(), Protocol::Files)
+}
+
 /// A session with the program, or the reason why it closed it.
 async fn session(program: &Program, endpoint: &Endpoint) -> Result<Connection, String> {
     let (address, peer) = (program.address().await, program.fingerprint());
@@ -47,11 +52,7 @@ const RECV: [&str; 5] = ["recv", "--keep", "--peer-anyone", "--listen", "127.0.0
 #[tokio::test(flavor = "multi_thread")]
 async fn one_sender_cannot_take_all_places_of_a_receiver() {
     let program = Program::start(&[&RECV[..], &["--client-sessions", "2"]].concat());
-    let (greedy, other) = (Identity::generate(), Identity::generate());
-    let (greedy, other) = (
-        endpoint(&greedy, Protocol::Files),
-        endpoint(&other, Protocol::Files),
-    );
+    let (greedy, other) = (sender(), sender());
     let mut kept = Vec::new();
     for _ in 0..2 {
         kept.push(session(&program, &greedy).await.unwrap());
@@ -72,11 +73,7 @@ async fn one_sender_cannot_take_all_places_of_a_receiver() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sender_that_makes_a_receiver_hold_too_much_is_closed_and_the_others_go_on() {
     let program = Program::start(&[&RECV[..], &["--client-memory", "10MB"]].concat());
-    let (greedy, other) = (Identity::generate(), Identity::generate());
-    let (greedy, other) = (
-        endpoint(&greedy, Protocol::Files),
-        endpoint(&other, Protocol::Files),
-    );
+    let (greedy, other) = (sender(), sender());
     let modest = session(&program, &other).await.unwrap();
     let connection = session(&program, &greedy).await.unwrap();
     // Nothing reads these streams: the first one alone is a transfer's.

@@ -10,8 +10,8 @@ mod forward;
 #[cfg(target_os = "linux")]
 #[path = "../inside/mod.rs"]
 mod inside;
-#[cfg(unix)]
 mod limits;
+#[cfg(unix)]
 mod monitor;
 #[cfg(target_os = "linux")]
 mod nearby;

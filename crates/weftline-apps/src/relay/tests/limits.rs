@@ -45,6 +45,17 @@ fn server(options: ServerOptions, limits: Limits) -> World {
     }
 }
 
+/// A server whose clients may take this much memory: each by itself, and all together.
+fn limited(target: &str, client_memory: u64, memory: u64) -> World {
+    let options = ServerOptions::new(vec![target.parse().unwrap()]);
+    let limits = Limits {
+        client_memory,
+        memory,
+        ..Limits::default()
+    };
+    server(options, limits)
+}
+
 /// A relay of a client, which has this number.
 async fn relay(
     world: &World,
@@ -85,14 +96,8 @@ fn client() -> Endpoint {
 #[tokio::test(flavor = "multi_thread")]
 async fn one_client_cannot_take_all_places() {
     let target = target().await.local_addr().unwrap().to_string();
-    let options = ServerOptions::new(vec![target.parse().unwrap()]);
     // A relay takes 2 MB, and what it holds.
-    let limits = Limits {
-        client_memory: 5_000_000,
-        memory: 7_000_000,
-        ..Limits::default()
-    };
-    let world = server(options, limits);
+    let world = limited(&target, 5_000_000, 7_000_000);
     let (greedy, other, late) = (client(), client(), client());
     let mut kept = Vec::new();
     for instance in 0..2 {
@@ -131,13 +136,7 @@ async fn all_relays_of_a_client_share_its_flows() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_relay_that_holds_too_much_back_is_closed_and_the_others_go_on() {
     let target = target().await.local_addr().unwrap().to_string();
-    let options = ServerOptions::new(vec![target.parse().unwrap()]);
-    let limits = Limits {
-        client_memory: 10_000_000,
-        memory: 100_000_000,
-        ..Limits::default()
-    };
-    let world = server(options, limits);
+    let world = limited(&target, 10_000_000, 100_000_000);
     let (greedy, other) = (client(), client());
     let modest = relay(&world, &other, 0, &target).await.unwrap();
     let connection = relay(&world, &greedy, 0, &target).await.unwrap();

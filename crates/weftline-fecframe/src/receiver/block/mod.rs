@@ -279,12 +279,8 @@ impl BlockReceiver {
                 self.hold(number);
                 return Ok(Some(number));
             }
-            let (after, is_repair) = (limits.resync_after, id.esi >= id.k);
-            let restarted = match number {
-                Some(_) => self.follow.behind(id.block, bits, near, after, is_repair),
-                None => self.follow.out_of_range(id.block, bits, near, after),
-            };
-            if !restarted {
+            let (after, late_repair) = (limits.resync_after, number.is_some() && id.esi >= id.k);
+            if !(self.follow).out_of_range(id.block, bits, near, after, late_repair) {
                 if number.is_some() {
                     self.stats.too_old += 1;
                     return Ok(None);

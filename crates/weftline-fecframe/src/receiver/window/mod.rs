@@ -331,12 +331,8 @@ impl WindowReceiver {
         if let Some(start) = start.filter(|start| *start >= state.system.first()) {
             return Ok(Some(start));
         }
-        let (after, is_repair) = (limits.resync_after, own == 0);
-        let restarted = match start {
-            Some(_) => self.follow.behind(wire, 32, near, after, is_repair),
-            None => self.follow.out_of_range(wire, 32, near, after),
-        };
-        if restarted {
+        let (after, late_repair) = (limits.resync_after, start.is_some() && own == 0);
+        if (self.follow).out_of_range(wire, 32, near, after, late_repair) {
             self.stats.resyncs += 1;
             self.flush();
             let start = serial::first(wire);
