@@ -47,7 +47,9 @@ pub(super) struct Flow {
     pub(super) end_noticed: bool,
     /// When a symbol last left, on any path.
     pub(super) last_symbol: Time,
-    /// Since when something has been unacknowledged.
+    /// When a source symbol last ended a time in which everything was acknowledged.
+    pub(super) woken: Time,
+    /// Unused paths are measured some time after this.
     pub(super) busy_since: Time,
     /// A message or a stream ended in the newest source symbol.
     pub(super) at_boundary: bool,

@@ -114,6 +114,7 @@ impl Sender {
                 last_source: now,
                 end_noticed: false,
                 last_symbol: now,
+                woken: now,
                 busy_since: now,
                 at_boundary: false,
                 stalled_below: 0,

@@ -106,10 +106,13 @@ impl Sender {
         let spacing = state.probe_spacing().max(timeout.min(LONG_TIMEOUT));
         let longest = (state.rtt.smoothed() * 2).max(spacing);
         // What is unacknowledged may be under way on any path.
-        let last = match leads && state.flight.is_empty() {
-            true => state.last_activity.max(self.flow.last_symbol),
-            false => state.last_activity,
-        };
+        let mut last = state.last_activity;
+        if leads && state.flight.is_empty() {
+            last = last.max(self.flow.last_symbol);
+        } else if leads && !stuck {
+            // A probe may be under way since before this timer had anything to wait for.
+            last = last.max(self.flow.woken);
+        }
         Some(last + backed_off.min(longest).min(LONGEST_TIMEOUT))
     }
 

@@ -59,6 +59,7 @@ impl Sender {
         let (idle, rested) = (flow.is_idle(), now >= flow.last_symbol + MEASURE_EVERY);
         let esi = flow.encoder.push(symbol).ok()?;
         if idle {
+            flow.woken = now;
             // Not before now, if the flow was busy a moment ago.
             let least = if rested {
                 now
