@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
+use quinn_udp::{Transmit, UdpSocketState};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use weftline::{Allowed, Config, Endpoint, EndpointConfig, Fingerprint, InsecureEndpoint};
@@ -59,7 +60,7 @@ const NICE: i32 = 10;
 /// A flood that has not begun.
 pub(super) struct Flood {
     kind: Kind,
-    sockets: Vec<UdpSocket>,
+    sockets: Vec<Source>,
     flight: Option<Flight>,
     /// Packets that are sent as they are, but for the first bytes of a HELLO.
     packets: Vec<Vec<u8>>,
@@ -79,9 +80,13 @@ impl Flood {
     ) -> Result<Self> {
         let socket = |index| {
             let socket = UdpSocket::bind(source(index))?;
-            socket.set_nonblocking(true)?;
             socket.connect(server)?;
-            Ok(socket)
+            let state = UdpSocketState::new((&socket).into())?;
+            Ok(Source {
+                socket,
+                server,
+                state,
+            })
         };
         let sockets = (0..sources)
             .map(socket)
@@ -143,7 +148,7 @@ impl Flood {
             Kind::Garbage => {
                 let mut bytes = vec![0; 20 + self.draws.next_u64() as usize % 1200];
                 self.draws.fill_bytes(&mut bytes);
-                send(socket, &bytes)
+                socket.send(&bytes)
             }
             Kind::Hellos | Kind::Replays => {
                 let mut bytes =
@@ -151,7 +156,7 @@ impl Flood {
                 if self.kind == Kind::Hellos {
                     self.draws.fill_bytes(&mut bytes[..8]);
                 }
-                send(socket, &bytes)
+                socket.send(&bytes)
             }
             Kind::Initials | Kind::Handshakes => {
                 let Some(flight) = &self.flight else {
@@ -160,19 +165,15 @@ impl Flood {
                 let mut done = 0;
                 let mut buffer = [0; 1500];
                 while self.kind == Kind::Handshakes
-                    && let Some(len) = receive(socket, &mut buffer)
+                    && let Ok(len) = socket.socket.recv(&mut buffer)
                 {
                     if let Some(retry) = Retry::read(&buffer[..len]) {
-                        for packet in flight.after(&retry)? {
-                            send(socket, &packet)?;
-                        }
+                        socket.send_all(&flight.after(&retry)?)?;
                         done += 1;
                     }
                 }
                 let at = self.draws.next_u64() as usize % self.beginnings.len();
-                for packet in &self.beginnings[at] {
-                    send(socket, packet)?;
-                }
+                socket.send_all(&self.beginnings[at])?;
                 Ok(if self.kind == Kind::Initials { 1 } else { done })
             }
         }
@@ -195,24 +196,53 @@ impl Running {
     }
 }
 
-fn send(socket: &UdpSocket, bytes: &[u8]) -> Result<u64> {
-    match socket.send(bytes) {
-        Ok(_) => Ok(1),
-        // A full queue, or a late report.
-        Err(error)
-            if matches!(
-                error.kind(),
-                ErrorKind::WouldBlock | ErrorKind::ConnectionRefused
-            ) =>
-        {
-            Ok(0)
-        }
-        Err(error) => Err(error.into()),
-    }
+/// An address of strangers.
+struct Source {
+    socket: UdpSocket,
+    server: SocketAddr,
+    state: UdpSocketState,
 }
 
-fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> Option<usize> {
-    socket.recv(buffer).ok()
+impl Source {
+    fn send(&self, bytes: &[u8]) -> Result<u64> {
+        self.send_batch(bytes, None)
+    }
+
+    /// Sends these in one system call if all have one length: strangers are as fast as they can be.
+    fn send_all(&self, datagrams: &[Vec<u8>]) -> Result<()> {
+        let length = datagrams.first().map_or(0, Vec::len);
+        if datagrams.len() <= self.state.max_gso_segments()
+            && datagrams.iter().all(|datagram| datagram.len() == length)
+        {
+            return self.send_batch(&datagrams.concat(), Some(length)).map(drop);
+        }
+        datagrams
+            .iter()
+            .try_for_each(|datagram| self.send(datagram).map(drop))
+    }
+
+    fn send_batch(&self, contents: &[u8], segment_size: Option<usize>) -> Result<u64> {
+        let transmit = Transmit {
+            destination: self.server,
+            ecn: None,
+            contents,
+            segment_size,
+            src_ip: None,
+        };
+        match self.state.try_send((&self.socket).into(), &transmit) {
+            Ok(()) => Ok(1),
+            // A full queue, or a late report.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::WouldBlock | ErrorKind::ConnectionRefused
+                ) =>
+            {
+                Ok(0)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
 }
 
 /// What a real client sends first, to an address that does not answer.

@@ -177,7 +177,7 @@ fn one(options: &Options, apart: &Apart, kind: Kind, sources: usize, rate: u32) 
 
 /// Addresses of this host, of which strangers have as many as they want: each in a network (/24) of its own.
 fn source(index: usize) -> SocketAddr {
-    let [second, third] = [64 + (index / 250) as u8, (index % 250) as u8];
+    let [second, third] = [1 + (index / 250) as u8, (index % 250) as u8];
     (Ipv4Addr::new(127, second, third, 1), 0).into()
 }
 
@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(quantile(&row.newcomers, 0.5), Some(0.2));
         assert_eq!(quantile(&row.newcomers, 0.99), Some(f64::INFINITY));
         assert_eq!(quantile(&[], 0.5), None);
-        assert_eq!(source(0).to_string(), "127.64.0.1:0");
-        assert_eq!(source(999).to_string(), "127.67.249.1:0");
+        assert_eq!(source(0).to_string(), "127.1.0.1:0");
+        assert_eq!(source(59_999).to_string(), "127.240.249.1:0");
     }
 }
