@@ -169,3 +169,66 @@ pub(crate) async fn reconnect(work: &impl Rejoin, stopper: &Stopper) -> Result<(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::UdpSocket;
+    use weftline::{Allowed, Endpoint};
+
+    use super::*;
+
+    /// Passes packets on for ten seconds; the longest time between two of the client's.
+    async fn longest_silence(front: &UdpSocket, back: &UdpSocket) -> Duration {
+        let (mut up, mut down) = (vec![0; 1 << 16], vec![0; 1 << 16]);
+        let (mut client, mut last, mut longest) = (None, Instant::now(), Duration::ZERO);
+        let mut end = pin!(sleep(Duration::from_secs(10)));
+        loop {
+            tokio::select! {
+                Ok((len, from)) = front.recv_from(&mut up) => {
+                    client = Some(from);
+                    longest = longest.max(last.elapsed());
+                    last = Instant::now();
+                    back.send(&up[..len]).await.unwrap();
+                }
+                Ok(len) = back.recv(&mut down) => {
+                    if let Some(client) = client {
+                        front.send_to(&down[..len], client).await.unwrap();
+                    }
+                }
+                () = &mut end => return longest.max(last.elapsed()),
+            }
+        }
+    }
+
+    /// A server that was killed and started again is noticed within a second and a round trip: an idle
+    /// session says something at least that often, and the server resets it then.
+    #[tokio::test(start_paused = true)]
+    async fn an_idle_session_asks_each_second() {
+        let [near, far] = [(); 2].map(|()| Identity::generate());
+        let mut config = EndpointConfig::default();
+        Protocol::offer(&mut config);
+        let (any, allowed) = ("127.0.0.1:0", Allowed::only([near.fingerprint()]));
+        let addr = any.parse().unwrap();
+        let server = Endpoint::bind(addr, far.clone(), allowed, config).unwrap();
+        let front = UdpSocket::bind(any).await.unwrap();
+        let back = UdpSocket::bind(any).await.unwrap();
+        back.connect(server.local_addr().unwrap()).await.unwrap();
+        let via = front.local_addr().unwrap().to_string().parse().unwrap();
+        let identity = Some((far.fingerprint(), near));
+        let config = EndpointConfig::default();
+        let agree = async |_: &Connection| Ok(());
+        let client = begin(&via, identity, Protocol::Relay, config, agree);
+        let ends = async { tokio::join!(client, server.accept()) };
+        let (client, served) = tokio::select! {
+            ends = ends => ends,
+            _ = longest_silence(&front, &back) => panic!("no session within ten seconds"),
+        };
+        let (_client, _served) = (client.unwrap(), served.unwrap());
+        let silence = longest_silence(&front, &back).await;
+        let round_trip = Duration::from_millis(50);
+        assert!(
+            silence <= Duration::from_secs(1) + round_trip,
+            "{silence:?}"
+        );
+    }
+}

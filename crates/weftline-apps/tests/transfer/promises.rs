@@ -169,9 +169,21 @@ async fn permissions_are_never_wider_than_at_the_source() {
         fs::write(&path, "x").unwrap();
         set(&path, mode);
     }
+    // Directories that not even their owner can change.
+    let fixed = [0o500, 0o555, 0o550];
+    for mode in fixed {
+        let path = top.join(format!("d{mode:o}"));
+        fs::create_dir(&path).unwrap();
+        fs::write(path.join("f"), "x").unwrap();
+        set(&path, mode);
+    }
     set(&top, 0o700);
-    let listing = collect(&[top], "stdin").unwrap();
+    let listing = collect(std::slice::from_ref(&top), "stdin").unwrap();
     complete(&listing, into(to.path(), false)).await;
+    for mode in fixed {
+        // So that it can be removed.
+        set(&top.join(format!("d{mode:o}")), 0o700);
+    }
     // What this process may give: the umask takes the rest.
     let plain = to.path().join("plain");
     fs::write(&plain, "").unwrap();
@@ -186,6 +198,11 @@ async fn permissions_are_never_wider_than_at_the_source() {
         assert_eq!(got, source & 0o777 & !umask, "from {source:o} to {got:o}");
     }
     assert_eq!(mode(&to.path().join("top")), 0o700);
+    for source in fixed {
+        // The receiver's owner can, and nobody else.
+        let got = mode(&to.path().join(format!("top/d{source:o}")));
+        assert_eq!(got, (source | 0o700) & !umask, "from {source:o} to {got:o}");
+    }
 }
 
 #[cfg(target_os = "linux")]

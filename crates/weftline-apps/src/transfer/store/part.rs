@@ -158,8 +158,7 @@ fn reopen(path: &Path) -> io::Result<Option<File>> {
             }
             found => found?,
         };
-        let mut options = OpenOptions::new();
-        let opened = match not_following(options.read(true).write(true)).open(path) {
+        let opened = match open_existing(path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
             opened => opened?,
         };
@@ -168,6 +167,12 @@ fn reopen(path: &Path) -> io::Result<Option<File>> {
         }
     }
     Err(busy())
+}
+
+/// Opens what is at `path`. A link may have taken the part file's place after the look at it.
+pub(super) fn open_existing(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    not_following(options.read(true).write(true)).open(path)
 }
 
 /// Locks `file`, which was opened at `path`. None if it is no longer there: another transfer has

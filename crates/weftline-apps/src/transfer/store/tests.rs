@@ -6,7 +6,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use sha2::{Digest as _, Sha256};
 
 use super::super::wire::{Kind, Meta};
-use super::part::{claim, rename_new};
+use super::part::{claim, open_existing, rename_new};
 use super::*;
 
 fn entry(path: &str, size: u64) -> Entry {
@@ -246,8 +246,12 @@ fn a_file_whose_name_differs_in_case_is_not_replaced() {
 fn a_link_at_the_part_files_path_is_not_followed() {
     let (dir, store) = store(true);
     let outside = tempfile::NamedTempFile::new().unwrap();
-    std::os::unix::fs::symlink(outside.path(), dir.path().join(".f.weftline-part")).unwrap();
-    assert!(store.plan(&entry("f", 3)).is_err());
+    let link = dir.path().join(".f.weftline-part");
+    std::os::unix::fs::symlink(outside.path(), &link).unwrap();
+    let error = store.plan(&entry("f", 3)).err().unwrap();
+    assert!(error.to_string().contains("is in the way"), "{error}");
+    // One that appears only after the look at the path is not opened either.
+    assert!(open_existing(&link).is_err());
     std::os::unix::fs::symlink(outside.path(), dir.path().join("g")).unwrap();
     let entry = entry("g", 1);
     let mut part = part(store.plan(&entry));
