@@ -10,6 +10,7 @@ use weftline::{Fingerprint, Identity};
 use weftline_apps::Protocol;
 use weftline_apps::pairing::Name;
 
+use crate::ui::output::quoted;
 use crate::ui::{Exit, Failure};
 
 /// The program's folder: `$XDG_CONFIG_HOME/weftline`, else `~/.config/weftline`
@@ -121,6 +122,15 @@ pub(crate) fn own_name() -> Option<Name> {
 /// The name of the list of peers that may use this protocol: each has a list of its own.
 pub(crate) fn list(service: Protocol) -> String {
     format!("allowed-{}", service.name())
+}
+
+/// That list for people: with its folder, if something names that.
+pub(crate) fn list_shown(service: Protocol) -> String {
+    let name = list(service);
+    match folder() {
+        Ok(folder) => quoted(&folder.join(name).display().to_string()),
+        Err(_) => name,
+    }
 }
 
 /// Adds a peer to the list of this service, with its name as a comment, unless it is there.

@@ -1,14 +1,17 @@
 //! Serving peers: the address, the allowed peers, and the message about a refused one.
 
 use std::collections::BTreeSet;
+use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use weftline::{Allowed, Endpoint, EndpointConfig, Fingerprint, InsecureEndpoint, Port, Refusal};
-use weftline_apps::{Listen, Protocol};
+use weftline::{
+    Allowed, BindError, Endpoint, EndpointConfig, Fingerprint, InsecureEndpoint, Port, Refusal,
+};
+use weftline_apps::{Listen, Protocol, printable};
 
 use crate::book;
 use crate::config::ConfigOptions;
@@ -16,7 +19,7 @@ use crate::home;
 use crate::listed::Listed;
 use crate::options::SessionOptions;
 use crate::peer::Peer;
-use crate::ui::output::{self, quoted_command};
+use crate::ui::output::{self, quoted, quoted_command};
 use crate::ui::terminal;
 
 /// Where a server listens, and which peers it serves.
@@ -32,6 +35,9 @@ pub(crate) struct ListenOptions {
     /// Let anyone in who can reach this port
     #[arg(long, conflicts_with = "insecure_udp")]
     pub(crate) peer_anyone: bool,
+    /// The port is shared by the services of `weftline serve`.
+    #[arg(skip)]
+    pub(crate) is_shared: bool,
 }
 
 impl ListenOptions {
@@ -101,15 +107,19 @@ impl ListenOptions {
         }))
     }
 
+    /// The lists that count for this service.
+    pub(crate) fn lists(&self, service: Protocol) -> Lists {
+        match self.is_shared {
+            true => Lists::OfServices,
+            false => Lists::Of(service),
+        }
+    }
+
     /// Binds the address asked for, or the default.
-    pub(crate) fn bind<P, E>(&self, bind: impl Fn(SocketAddr) -> Result<P, E>) -> Result<P>
-    where
-        E: std::error::Error + Send + Sync + 'static,
-    {
+    pub(crate) fn bind<P>(&self, bind: impl Fn(SocketAddr) -> Result<P, BindError>) -> Result<P> {
         let mut result = Err(anyhow::anyhow!("no address to listen on"));
         for addr in self.listen.unwrap_or_default().for_peers() {
-            result = bind(addr)
-                .context("cannot listen on this address; choose another one with --listen ADDR");
+            result = bind(addr).map_err(not_open);
             if result.is_ok() {
                 break;
             }
@@ -138,6 +148,20 @@ impl ListenOptions {
             ));
         }
     }
+}
+
+/// Why the port is not open. Only what its address causes is mended by another one.
+fn not_open(error: BindError) -> anyhow::Error {
+    let remedy = match &error {
+        BindError::Socket { source, .. } if source.kind() == ErrorKind::AddrInUse => {
+            "this port is in use; choose another one with --listen PORT, or offer several services on one port with `weftline serve`"
+        }
+        BindError::Socket { .. } => {
+            "cannot listen on this address; choose another one with --listen ADDR"
+        }
+        _ => return error.into(),
+    };
+    anyhow::Error::new(error).context(remedy)
 }
 
 /// What a hangup finds where the key is the same.
@@ -285,24 +309,85 @@ pub(crate) fn reachable(local: SocketAddr) -> String {
     }
 }
 
+/// The lists of allowed peers that count at a port.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Lists {
+    /// That of its one service.
+    Of(Protocol),
+    /// Those of the services of `weftline serve`: which of them the peer wanted is not known.
+    OfServices,
+}
+
+impl Lists {
+    /// What to do so that a peer is let in. A list comes first: it counts without a restart.
+    fn remedy(self, peer: Fingerprint) -> String {
+        let restart = restart(peer);
+        let Ok(folder) = home::folder() else {
+            return restart;
+        };
+        let list = match self {
+            Lists::Of(service) => home::list_shown(service),
+            Lists::OfServices => format!(
+                "the list of a service in {} (allowed-files, allowed-relay, allowed-forward or allowed-tun)",
+                quoted(&folder.display().to_string())
+            ),
+        };
+        format!("add its fingerprint to {list}, which counts at once; or {restart}")
+    }
+}
+
+/// The other way to let a peer in.
+fn restart(peer: Fingerprint) -> String {
+    // With --peer the command would let in none of the peers that its file names.
+    let has_file = std::env::args().any(|word| word.starts_with("--config"));
+    match has_file {
+        true => "add it to `peer` in the file of --config, and start again".to_owned(),
+        false => {
+            let command = quoted_command("weftline", &format!("--peer {peer}"));
+            format!("start again with: {command}")
+        }
+    }
+}
+
 /// Reports a refused peer, and what would not have refused it.
-pub(crate) fn turned_away(refusal: &Refusal) {
+pub(crate) fn turned_away(refusal: &Refusal, lists: Lists) {
     match refusal {
         Refusal::UnknownPeer { peer, .. } => {
-            // With --peer the command would let in none of the peers that its file names.
-            let has_file = std::env::args().any(|word| word.starts_with("--config"));
-            let remedy = match has_file {
-                true => "add its fingerprint to `peer` in the file of --config".to_owned(),
-                false => {
-                    let command = quoted_command("weftline", &format!("--peer {peer}"));
-                    format!("run: {command}")
-                }
-            };
-            terminal::offer(format!(
-                "refused {}: to allow it, {remedy}",
-                book::shown(peer)
-            ));
+            let (who, remedy) = (book::shown(peer), lists.remedy(*peer));
+            terminal::offer(format!("refused {who}: to allow it, {remedy}"));
         }
         refusal => terminal::offer(refusal.to_string()),
+    }
+}
+
+/// The message that a client has asked for what it must not reach. Both texts are the client's.
+pub(crate) fn not_reached(client: &str, remote: SocketAddr, target: &str, reason: &str) -> String {
+    let why = match reason.contains(target) {
+        true => reason.to_owned(),
+        false => format!("{target}: {reason}"),
+    };
+    let why: String = why.chars().take(LONGEST_REASON).collect();
+    printable(&format!("refused {client} at {remote} a target: {why}"))
+}
+
+/// Most characters of a reason, which may quote the peer.
+const LONGEST_REASON: usize = 400;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_target_is_named_once_and_printable() {
+        let remote = "192.0.2.7:5".parse().unwrap();
+        let said = |target: &str, reason: &str| not_reached("studio", remote, target, reason);
+        assert_eq!(
+            said("h:1", "h:1 is not allowed here"),
+            "refused studio at 192.0.2.7:5 a target: h:1 is not allowed here"
+        );
+        let hostile = said("\u{1b}[2J", "no");
+        assert!(hostile.ends_with("a target: \\u{1b}[2J: no"), "{hostile}");
+        let long = said(&"x".repeat(60_000), "no");
+        assert!(long.len() < 500, "{}", long.len());
     }
 }

@@ -53,6 +53,7 @@ Clients use it like a service of its own. Each service has its own list of allow
 /// The commands of the server end.
 const THERE: There = There {
     serve: "weftline serve",
+    list: "",
     allow: "weftline serve --config FILE --peer",
 };
 
@@ -152,10 +153,10 @@ async fn open(
         .map(|service| (service.listen.clone(), service.risk)))
     .collect();
     for (service, allowed) in ready.into_iter().zip(allowed) {
-        let (name, list) = (service.name, home::list(service.service));
+        let (name, list) = (service.name, home::list_shown(service.service));
         let refused = move |peer| {
             peers::tell(format!(
-                "refused {} for {name}: to allow it, add its fingerprint to `peer` of [{name}], or to {list} in the program's folder",
+                "refused {} for {name}: to allow it, add its fingerprint to {list}, which counts at once; or to `peer` of [{name}] in the file of --config, and start again",
                 book::shown(&peer)
             ));
         };
@@ -258,6 +259,7 @@ impl ServeArgs {
         }
         listen.peer.extend(self.listen.peer.iter().cloned());
         listen.peer_anyone |= self.listen.peer_anyone;
+        listen.is_shared = true;
         session.timeout = self.timeout;
         Ok(())
     }

@@ -11,7 +11,7 @@ use crate::error::SessionError;
 use crate::target::Target;
 
 /// An event of `forward`. Texts of the peer have no control characters, except in
-/// [`Event::TurnedAway`] and in errors.
+/// [`Event::Refused`], [`Event::TurnedAway`] and in errors.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event<'a> {
@@ -43,7 +43,7 @@ pub enum Event<'a> {
         /// Time until the attempt.
         wait: Duration,
     },
-    /// A connection was not established.
+    /// A connection was not established, for another reason than that its target is not allowed.
     NoConnection {
         /// Server: the client that requested it.
         client: Option<SocketAddr>,
@@ -72,6 +72,18 @@ pub enum Event<'a> {
         remote: SocketAddr,
         /// The error.
         error: &'a SessionError,
+    },
+    /// Server: a client's target, or the address on which it would have listened, is not allowed. The texts may
+    /// quote the client as it is.
+    Refused {
+        /// The client's fingerprint.
+        peer: Fingerprint,
+        /// The client's address.
+        remote: SocketAddr,
+        /// The target or the address.
+        target: &'a str,
+        /// Why.
+        reason: &'a str,
     },
     /// Server: a peer was refused.
     TurnedAway(&'a Refusal),

@@ -84,15 +84,20 @@ impl Far {
             Request::Ask(target) => {
                 let answer = match (target.is_empty(), parse(&target)) {
                     (true, _) => Ok(Vec::new()),
-                    (false, Ok(target)) => self.allowed(&target).await,
+                    (false, Ok(asked)) => self.allowed(&asked).await,
                     (false, Err(reply)) => Err(reply),
                 };
+                if let Err(reply) = &answer {
+                    self.tell(&target, reply);
+                }
                 let done = Reply::new(Status::Done, "");
                 dial::answer(stream, answer.err().unwrap_or(done)).await;
             }
             Request::Connect(target) => {
                 let carried = self.carry(self.outward(stream, &target)).await;
-                self.tell(carried);
+                if let Err(reply) = carried {
+                    self.tell(&target, &reply);
+                }
             }
             Request::Listen(rule, at) => self.listen(stream, rule, &at).await,
             Request::Accepted(_) => {
@@ -102,13 +107,26 @@ impl Far {
         }
     }
 
-    fn tell(&self, carried: Result<Ended, Reply>) {
-        if let Err(reply) = carried {
-            (self.service.on_event)(Event::NoConnection {
-                client: Some(self.connection.remote_addr()),
-                reason: &reply.text,
-            });
+    /// Tells why the client does not get what it asked for.
+    fn tell(&self, target: &str, reply: &Reply) {
+        match self.connection.peer() {
+            Some(peer) if reply.status == Status::NotAllowed => {
+                (self.service.on_event)(Event::Refused {
+                    peer,
+                    remote: self.connection.remote_addr(),
+                    target,
+                    reason: &reply.text,
+                });
+            }
+            _ => self.no_connection(reply),
         }
+    }
+
+    fn no_connection(&self, reply: &Reply) {
+        (self.service.on_event)(Event::NoConnection {
+            client: Some(self.connection.remote_addr()),
+            reason: &reply.text,
+        });
     }
 
     /// The addresses at which a target may be reached.
@@ -163,6 +181,9 @@ impl Far {
         let open = match bound {
             Ok(open) => open,
             Err(reply) => {
+                if reply.status == Status::NotAllowed {
+                    self.tell(at, &reply);
+                }
                 dial::answer(stream, reply).await;
                 return;
             }
@@ -187,8 +208,9 @@ impl Far {
                 Ok((tcp, _)) => {
                     let far = self.clone();
                     tokio::spawn(async move {
-                        let carried = far.carry(far.inward(tcp, rule)).await;
-                        far.tell(carried);
+                        if let Err(reply) = far.carry(far.inward(tcp, rule)).await {
+                            far.no_connection(&reply);
+                        }
                     });
                 }
                 Err(_) => sleep(PAUSE).await,

@@ -50,6 +50,17 @@ pub enum Event<'a> {
         /// The error.
         error: &'a SessionError,
     },
+    /// Server: a client's target was refused. The texts may quote the client as it is.
+    Refused {
+        /// The client's fingerprint; `None` on plain UDP.
+        peer: Option<Fingerprint>,
+        /// The client's address.
+        remote: SocketAddr,
+        /// The target.
+        target: &'a str,
+        /// Why.
+        reason: &'a str,
+    },
     /// Server: a peer was refused. The text may quote the peer.
     TurnedAway(&'a Refusal),
     /// A datagram travels in several pieces, each of which may be lost; reported once.

@@ -119,7 +119,7 @@ impl Server {
         if hello.weftline_relay != VERSION || hello.rules.len() > MOST_RULES {
             return SessionError::Version("the relay");
         }
-        let (rules, refused) = self.grant(&hello, connection.peer()).await;
+        let (rules, refused) = self.grant(&hello, connection).await;
         let key = (connection.peer(), hello.instance);
         let far = match self.far(key, place) {
             Ok(far) => far,
@@ -148,8 +148,9 @@ impl Server {
     async fn grant(
         &self,
         hello: &Hello,
-        peer: Option<Fingerprint>,
+        connection: &Connection,
     ) -> (Vec<Granted>, Vec<Option<String>>) {
+        let (peer, remote) = (connection.peer(), connection.remote_addr());
         let (mut rules, mut refused) = (Vec::new(), Vec::new());
         let end = Instant::now() + GRANT;
         for wanted in &hello.rules {
@@ -165,6 +166,14 @@ impl Server {
                 (Err(error), _) => Err(error.to_string()),
                 (_, Err(error)) => Err(error.to_string()),
             };
+            if let Err(reason) = &granted {
+                (self.on_event)(Event::Refused {
+                    peer,
+                    remote,
+                    target: &wanted.target,
+                    reason,
+                });
+            }
             refused.push(granted.as_ref().err().cloned());
             rules.push(granted.unwrap_or(Granted {
                 target: Vec::new(),

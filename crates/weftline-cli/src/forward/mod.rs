@@ -20,6 +20,7 @@ use crate::ui::{Exit, OutputOptions};
 /// The commands of the server end.
 const THERE: There = There {
     serve: "weftline forward serve",
+    list: "allowed-forward",
     allow: "weftline forward serve --allow TARGET --peer",
 };
 

@@ -8,7 +8,7 @@ use weftline_apps::{Allow, Protocol};
 use super::options::BoundsOptions;
 use super::{THERE, draining};
 use crate::book;
-use crate::listen::{ListenOptions, turned_away};
+use crate::listen::{ListenOptions, Lists, not_reached, turned_away};
 use crate::offer::{Offer, One};
 use crate::options::{LimitOptions, SessionOptions};
 use crate::supervise::StayOptions;
@@ -92,7 +92,8 @@ impl ServeArgs {
         options.bounds = self.bounds.bounds()?;
         options.allow = self.allow;
         options.allow_listen = self.allow_listen;
-        let server = Server::new(options, move |event| tell(&event, &reporter));
+        let lists = self.listen.lists(Protocol::Forward);
+        let server = Server::new(options, move |event| tell(&event, &reporter, lists));
         let seen = server.clone();
         Ok(Offer {
             service: Protocol::Forward,
@@ -106,7 +107,7 @@ impl ServeArgs {
     }
 }
 
-fn tell(event: &Event<'_>, reporter: &Reporter) {
+fn tell(event: &Event<'_>, reporter: &Reporter, lists: Lists) {
     match event {
         Event::Joined { peer, remote } => {
             reporter.peer(format!("connection from {} at {remote}", book::shown(peer)));
@@ -124,7 +125,13 @@ fn tell(event: &Event<'_>, reporter: &Reporter) {
             reason,
         } => reporter.peer(format!("no connection for {client}: {reason}")),
         Event::Draining { open, patience } => draining(*open, *patience, reporter),
-        Event::TurnedAway(refusal) => turned_away(refusal),
+        Event::Refused {
+            peer,
+            remote,
+            target,
+            reason,
+        } => reporter.peer(not_reached(&book::shown(peer), *remote, target, reason)),
+        Event::TurnedAway(refusal) => turned_away(refusal, lists),
         _ => {}
     }
 }

@@ -20,7 +20,7 @@ use super::RecvArgs;
 use super::questions::{Answer, Questions};
 use crate::book::{self, Book};
 use crate::home;
-use crate::listen::{reachable, turned_away};
+use crate::listen::{Lists, reachable, turned_away};
 use crate::nearby::Announcement;
 use crate::ui::{OutputOptions, ask, output, peers, terminal};
 
@@ -338,10 +338,10 @@ impl Guests {
         is_free: bool,
     ) {
         let Refusal::UnknownPeer { peer, addr } = refusal else {
-            return turned_away(refusal);
+            return turned_away(refusal, Lists::Of(Protocol::Files));
         };
         if !self.asks || !is_free {
-            return turned_away(refusal);
+            return turned_away(refusal, Lists::Of(Protocol::Files));
         }
         // A sender that waits for the answer comes again and again.
         let is_asked = asked.as_ref().is_some_and(|asked| asked.peer == *peer);
@@ -349,7 +349,7 @@ impl Guests {
             return;
         }
         if asked.is_some() || !questions.may_ask(peer, Instant::now()) || !ask::is_possible() {
-            return turned_away(refusal);
+            return turned_away(refusal, Lists::Of(Protocol::Files));
         }
         let who = book::shown(peer);
         let question = format!("allow {who} at {addr} to send files? [y/N/always]");

@@ -21,7 +21,7 @@ use weftline_apps::protocol::accept;
 use weftline_apps::{Budget, OverLimit, Place, Protocol, close, farewell};
 
 use crate::inbox::Inbox;
-use crate::listen::{self, Door, ListenOptions, Secured, turned_away};
+use crate::listen::{self, Door, ListenOptions, Lists, Secured, turned_away};
 use crate::monitor::Watch;
 use crate::offer::Offer;
 use crate::options::{LimitOptions, SessionOptions, StallOptions};
@@ -208,7 +208,7 @@ impl Service for Files {
     }
 
     fn turned_away(&self, refusal: &Refusal) {
-        turned_away(refusal);
+        turned_away(refusal, Lists::OfServices);
     }
 }
 
@@ -371,7 +371,7 @@ async fn watch(endpoint: &Port, guests: Option<&Arc<Guests>>, places: &Semaphore
         Some(guests) => guests.watch(|| places.available_permits() > 0).await,
         None => loop {
             match endpoint.refused().await {
-                Some(refusal) => turned_away(&refusal),
+                Some(refusal) => turned_away(&refusal, Lists::Of(Protocol::Files)),
                 None => std::future::pending().await,
             }
         },

@@ -15,6 +15,7 @@ use crate::ui::{Exit, OutputOptions, terminal};
 /// The commands of the server end.
 const THERE: There = There {
     serve: "weftline relay serve",
+    list: "allowed-relay",
     allow: "weftline relay serve --allow TARGET --peer",
 };
 

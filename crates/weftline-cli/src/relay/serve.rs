@@ -10,7 +10,7 @@ use weftline_apps::{Allow, Protocol};
 use super::options::{idle, most_flows};
 use super::{THERE, in_pieces};
 use crate::book;
-use crate::listen::{ListenOptions, turned_away};
+use crate::listen::{ListenOptions, Lists, not_reached, turned_away};
 use crate::offer::{Offer, One};
 use crate::options::{AgainOptions, LimitOptions, SessionOptions, stats};
 use crate::supervise::StayOptions;
@@ -91,7 +91,8 @@ impl ServeArgs {
         options.idle = self.idle;
         options.flows = self.flows;
         options.timeout = self.session.timeout;
-        let server = Server::new(options, move |event| tell(&event, &reporter));
+        let lists = self.listen.lists(Protocol::Relay);
+        let server = Server::new(options, move |event| tell(&event, &reporter, lists));
         let seen = server.clone();
         Ok(Offer {
             service: Protocol::Relay,
@@ -105,7 +106,7 @@ impl ServeArgs {
     }
 }
 
-fn tell(event: &Event<'_>, reporter: &Reporter) {
+fn tell(event: &Event<'_>, reporter: &Reporter, lists: Lists) {
     match event {
         Event::Joined { peer, remote } => {
             reporter.peer(format!(
@@ -121,7 +122,13 @@ fn tell(event: &Event<'_>, reporter: &Reporter) {
             let failure = failure::session(error, THERE);
             reporter.peer(format!("{} at {remote}: {failure}", book::client(peer)));
         }
-        Event::TurnedAway(refusal) => turned_away(refusal),
+        Event::Refused {
+            peer,
+            remote,
+            target,
+            reason,
+        } => reporter.peer(not_reached(&book::client(peer), *remote, target, reason)),
+        Event::TurnedAway(refusal) => turned_away(refusal, lists),
         Event::InPieces(datagram) => in_pieces(datagram),
         _ => {}
     }

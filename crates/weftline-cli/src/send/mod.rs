@@ -29,6 +29,7 @@ use receiver::Receiver;
 /// The commands of the receiving end.
 const THERE: There = There {
     serve: "weftline recv",
+    list: "allowed-files",
     allow: "weftline recv --peer",
 };
 

@@ -17,6 +17,7 @@ use crate::ui::{Exit, OutputOptions};
 /// The commands of the server end.
 const THERE: There = There {
     serve: "weftline tun serve",
+    list: "allowed-tun",
     allow: "weftline tun serve --pool NETWORK --peer",
 };
 

@@ -11,7 +11,7 @@ use weftline_apps::tun::{Event, IpNet, LEAST_MTU, MOST_MTU, MTU, Server, ServerO
 use super::system::{self, Setup};
 use super::{PRESET, THERE};
 use crate::book;
-use crate::listen::{ListenOptions, turned_away};
+use crate::listen::{ListenOptions, Lists, turned_away};
 use crate::offer::{Offer, One};
 use crate::options::{AgainOptions, LimitOptions, SessionOptions, stats};
 use crate::supervise::StayOptions;
@@ -110,7 +110,8 @@ impl ServeArgs {
         options.dns = self.push_dns;
         options.tunnels = self.tunnels;
         options.timeout = self.session.timeout;
-        let server = Server::new(options, move |event| tell(&event, &reporter));
+        let lists = self.listen.lists(Protocol::Tun);
+        let server = Server::new(options, move |event| tell(&event, &reporter, lists));
         let server = server.map_err(|error| Failure::new(Exit::Usage, error.to_string()))?;
         let lease = server.lease();
         let setup = Setup {
@@ -136,7 +137,7 @@ impl ServeArgs {
     }
 }
 
-fn tell(event: &Event<'_>, reporter: &Reporter) {
+fn tell(event: &Event<'_>, reporter: &Reporter, lists: Lists) {
     match event {
         Event::Joined {
             peer,
@@ -158,7 +159,7 @@ fn tell(event: &Event<'_>, reporter: &Reporter) {
             let failure = failure::session(error, THERE);
             reporter.peer(format!("{} at {remote}: {failure}", book::client(peer)));
         }
-        Event::TurnedAway(refusal) => turned_away(refusal),
+        Event::TurnedAway(refusal) => turned_away(refusal, lists),
         _ => {}
     }
 }

@@ -11,15 +11,17 @@ use super::exit::{Exit, Failure};
 pub struct There {
     /// The command that must run on the peer.
     pub serve: &'static str,
+    /// The list of hosts that the peer accepts.
+    pub list: &'static str,
     /// The command that, followed by this host's fingerprint, makes the peer accept this host.
     pub allow: &'static str,
 }
 
 /// The failure to report when a session was not established, or ended.
 pub fn session(error: &SessionError, there: There) -> Failure {
-    let There { serve, allow } = there;
+    let serve = there.serve;
     let (exit, remedy) = match error {
-        SessionError::Connect(error) => return connecting(error, allow),
+        SessionError::Connect(error) => return connecting(error, there),
         SessionError::Closed(reason) => return closed(reason),
         SessionError::UnknownHost(_) | SessionError::Leaving(_) | SessionError::AskedNothing => {
             (Exit::Lost, String::new())
@@ -38,7 +40,8 @@ pub fn session(error: &SessionError, there: There) -> Failure {
     Failure::new(exit, format!("{error}{remedy}"))
 }
 
-fn connecting(error: &ConnectError, allow: &str) -> Failure {
+fn connecting(error: &ConnectError, there: There) -> Failure {
+    let There { list, allow, .. } = there;
     if let ConnectError::Closed { reason, .. } = error
         && let Some(failure) = said(reason)
     {
@@ -48,7 +51,9 @@ fn connecting(error: &ConnectError, allow: &str) -> Failure {
         ConnectError::PeerMismatch { .. } => (Exit::Refused, String::new()),
         ConnectError::Refused { ours, .. } => (
             Exit::Refused,
-            format!("; on the peer's host, run: {allow} {ours}"),
+            format!(
+                "; on its host, add that to ~/.config/weftline/{list}, which counts at once, or run: {allow} {ours}"
+            ),
         ),
         ConnectError::TimedOut { .. } => (
             Exit::Lost,
@@ -129,7 +134,7 @@ fn said(reason: &CloseReason) -> Option<Failure> {
             ..
         } => Some(Failure::new(
             Exit::Refused,
-            "the server knows this host, but does not let it use this service: on its host, add this host's fingerprint (see `weftline key`) to the service's `peer`",
+            "the server knows this host, but does not let it use this service: on its host, add this host's fingerprint (see `weftline key`) to the service's list, as ~/.config/weftline/allowed-relay, or to its `peer`",
         )),
         CloseReason::Peer {
             code: close::INTERRUPTED,
@@ -147,12 +152,12 @@ fn other_protocol(reached: Option<Protocol>) -> Failure {
         Some(Protocol::Forward) => ("weftline forward serve", "weftline forward"),
         Some(Protocol::Tun) => ("weftline tun serve", "weftline tun"),
         None => {
-            let message = "the server does not serve this: check its address and port";
-            return Failure::new(Exit::General, message);
+            let message = "the server does not offer this service: check its address and port, and on its host whether the file of `weftline serve` has a table for this service";
+            return Failure::new(Exit::Refused, message);
         }
     };
     let message = format!("that is `{server}`: use `{client}`, or give the port of another server");
-    Failure::new(Exit::General, message)
+    Failure::new(Exit::Refused, message)
 }
 
 fn busy() -> Failure {
@@ -186,6 +191,7 @@ mod tests {
 
     const THERE: There = There {
         serve: "weftline relay serve",
+        list: "allowed-relay",
         allow: "weftline relay serve --allow TARGET --peer",
     };
 
@@ -262,7 +268,7 @@ mod tests {
             reason: stopped.clone(),
         };
         // What is no transfer cannot be resumed.
-        assert_eq!(connecting(&at_once, "").message, "the peer was stopped");
+        assert_eq!(connecting(&at_once, THERE).message, "the peer was stopped");
         assert_eq!(closed(&stopped).message, "the peer was stopped");
         let vanished = CloseReason::TimedOut { seconds: 30 };
         let failure = transferring(&TransferError::Ended, Some(&vanished));

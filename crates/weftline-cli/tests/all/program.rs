@@ -210,10 +210,45 @@ fn an_unknown_peer_is_refused_and_both_sides_say_how_to_allow_it() {
         "{}",
         stderr(&sent)
     );
+    // The list comes first at both ends: it counts without a restart.
+    let list = ".config/weftline/allowed-files";
+    let says = format!("add that to ~/{list}, which counts at once");
+    assert!(stderr(&sent).contains(&says), "{}", stderr(&sent));
     let line = recv.line("refused ");
+    let list = to.path().join(list);
     let hint = format!("weftline recv --listen 127.0.0.1:0 'in box' --peer {ours}");
-    assert_eq!(line, format!("refused {ours}: to allow it, run: {hint}"));
+    let remedy = format!(
+        "add its fingerprint to {}, which counts at once; or start again with: {hint}",
+        list.display()
+    );
+    assert_eq!(line, format!("refused {ours}: to allow it, {remedy}"));
     assert_eq!(fs::read_dir(to.path().join("in box")).unwrap().count(), 0);
+}
+
+#[test]
+fn why_a_port_is_not_open_says_what_to_change() {
+    let to = Home::new();
+    let taken = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let taken = taken.local_addr().unwrap().to_string();
+    let output = to.run(&["recv", "--listen", &taken]);
+    let error = stderr(&output);
+    assert_eq!(code(&output), 1, "{error}");
+    assert!(error.contains("this port is in use; choose"), "{error}");
+    assert!(error.contains("`weftline serve`"), "{error}");
+    let output = to.run(&["recv", "--listen", "192.0.2.7:0"]);
+    let error = stderr(&output);
+    assert!(error.contains("choose another one with --listen ADDR"));
+    // Another address would not help.
+    fs::write(to.path().join("file"), "x").unwrap();
+    let words = ["recv", "--listen", "127.0.0.1:0", "--log-dir", "file/logs"];
+    let output = to.run(&words);
+    let error = stderr(&output);
+    assert_eq!(code(&output), 1, "{error}");
+    assert!(
+        error.contains("error: cannot write event logs to file/logs"),
+        "{error}"
+    );
+    assert!(!error.contains("--listen"), "{error}");
 }
 
 #[test]

@@ -56,7 +56,7 @@ fn a_client_of_another_service_is_told_what_it_has_reached() {
                 CLIENTS[i].0
             );
             assert!(said.contains(&expected), "{words:?}: {said}");
-            assert_eq!(client.end().0, 1);
+            assert_eq!(client.end().0, 3);
         }
         // It has gone on.
         serving.signal("-TERM");
@@ -203,7 +203,8 @@ fn a_host_uses_the_services_that_let_it_in_and_no_other() {
         assert!(said.contains("does not let it use this service"), "{said}");
         assert_eq!(client.end().0, 3);
         let said = serving.line(&format!("refused {guest}"));
-        assert!(said.contains("to `peer` of ["), "{said}");
+        assert!(said.contains("weftline/allowed-"), "{said}");
+        assert!(said.contains("or to `peer` of ["), "{said}");
     }
     assert_eq!(with(CLIENTS[0].1).end().0, 0);
     // Its list counts at once.
@@ -213,6 +214,52 @@ fn a_host_uses_the_services_that_let_it_in_and_no_other() {
     client.line("connected to ");
     let inbox = home.path().join("inbox/f");
     until("the file", || inbox.exists().then_some(()));
+}
+
+#[test]
+fn a_client_of_a_service_that_is_not_offered_is_told_what_to_check() {
+    let [home, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    std::fs::write(home.path().join("f"), "a file").unwrap();
+    let file = "listen = '127.0.0.1:0'\n[relay]\nallow = ['127.0.0.1:9']\n\
+                [forward]\nallow = ['127.0.0.1:9']\n";
+    let mut serving = serve(home.path(), file);
+    let (peer, address) = listening(&mut serving);
+    let words = ["send", "f", &address, "--peer", &peer];
+    let mut client = start(home.path(), &words);
+    let said = client.line("error: ");
+    assert!(said.contains("does not offer this service"), "{said}");
+    assert!(said.contains("the file of `weftline serve`"), "{said}");
+    assert_eq!(client.end().0, 3);
+    // A host that none of them lets in: which service it wanted is not known.
+    let words = ["forward", "--via", &address, "--peer", &peer, "-D", "0"];
+    let stranger = start(other.path(), &words);
+    let said = serving.line(&format!("refused {}", key(other.path())));
+    assert!(said.contains("the list of a service in "), "{said}");
+    assert!(said.contains("in the file of --config, and start again"));
+    assert_eq!(stranger.end().0, 3);
+}
+
+#[test]
+fn a_server_tells_who_asked_for_a_target_that_is_not_allowed() {
+    let home = tempfile::tempdir().unwrap();
+    let own = key(home.path());
+    for server in ["relay", "forward"] {
+        let words = [server, "serve", "--allow", "127.0.0.1:7"];
+        let listen = ["--listen", "127.0.0.1:0"];
+        let mut serving = start(home.path(), &[&words[..], &listen].concat());
+        let (peer, address) = listening(&mut serving);
+        let client: &[&str] = match server {
+            "relay" => &["relay", "connect", &address, "--udp", "0=127.0.0.1:8"],
+            _ => &["forward", "--via", &address, "-L", "0:127.0.0.1:8"],
+        };
+        let client = start(home.path(), &[client, &["--peer", &peer]].concat());
+        assert_eq!(client.end().0, 3);
+        let said = serving.line("refused ");
+        let begin = format!("refused {own} at 127.0.0.1:");
+        assert!(said.starts_with(&begin), "{said}");
+        let end = " a target: 127.0.0.1:8 is not allowed here";
+        assert!(said.ends_with(end), "{said}");
+    }
 }
 
 #[test]
