@@ -106,8 +106,8 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
     written().with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// What this host calls itself to peers that are paired with it: its name in the network, if it has one.
-pub(crate) fn own_name() -> Option<Name> {
+/// This host's name in the network, if it has one.
+pub(crate) fn host_name() -> Option<String> {
     #[cfg(unix)]
     let host = rustix::system::uname()
         .nodename()
@@ -115,6 +115,12 @@ pub(crate) fn own_name() -> Option<Name> {
         .into_owned();
     #[cfg(not(unix))]
     let host = env::var("COMPUTERNAME").unwrap_or_default();
+    Some(host).filter(|host| !host.is_empty())
+}
+
+/// What this host calls itself to peers that are paired with it.
+pub(crate) fn own_name() -> Option<Name> {
+    let host = host_name()?;
     let host = host.split('.').next().filter(|host| *host != "localhost");
     Name::like(host?)
 }

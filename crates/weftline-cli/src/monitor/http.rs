@@ -15,6 +15,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::{Views, openmetrics, serve_each};
+use crate::home;
 
 /// A client that asks for nothing, or reads nothing, is let go after this time.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -46,19 +47,25 @@ async fn talk(stream: TcpStream, views: Views) {
     }
 }
 
-/// Whether the request names this server by an address or as `localhost`. A page of somebody else whose name
-/// leads here has another name (DNS rebinding), and the browser of a user of this host would ask for it.
+/// Whether the request names this server in a way that no page of the internet can: the browser of a user of this
+/// host asks for what such a page wants, under the page's name, once that name leads here (DNS rebinding).
 fn is_own(request: &Request<Incoming>) -> bool {
-    let host = request
-        .headers()
-        .get(HOST)
-        .and_then(|host| host.to_str().ok());
-    host.is_some_and(|host| {
-        let name = host.trim_start_matches("localhost");
-        let is_local = name.len() < host.len() && (name.is_empty() || name.starts_with(':'));
-        let address = host.trim_matches(['[', ']']);
-        is_local || host.parse::<SocketAddr>().is_ok() || address.parse::<IpAddr>().is_ok()
-    })
+    let host = request.headers().get(HOST);
+    host.and_then(|host| host.to_str().ok())
+        .is_some_and(|host| is_safe(host, home::host_name().as_deref()))
+}
+
+/// Names without a dot and those under `.local` are of networks alone, and `own` is this host's name.
+fn is_safe(host: &str, own: Option<&str>) -> bool {
+    let address = host.trim_matches(['[', ']']);
+    if host.parse::<SocketAddr>().is_ok() || address.parse::<IpAddr>().is_ok() {
+        return true;
+    }
+    let name = host.split(':').next().unwrap_or_default();
+    let name = name.to_ascii_lowercase();
+    let is_of_network = !name.contains('.') || name.ends_with(".local");
+    let is_this_host = own.is_some_and(|own| own.eq_ignore_ascii_case(&name));
+    !name.is_empty() && (is_of_network || is_this_host)
 }
 
 async fn answer(
@@ -79,7 +86,7 @@ async fn answer(
         return Ok(reply(status, TEXT, "GET alone\n".to_owned()));
     }
     if !is_own(&request) {
-        let text = "ask for an address in figures, or for localhost\n".to_owned();
+        let text = "this host does not know itself by this name: ask for its address, or for a name without a dot\n".to_owned();
         return Ok(reply(StatusCode::FORBIDDEN, TEXT, text));
     }
     let path = request.uri().path();
@@ -103,4 +110,39 @@ async fn answer(
         ),
         _ => reply(StatusCode::OK, "application/json", view.json().to_string()),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_a_page_of_the_internet_can_have_is_refused() {
+        let own = Some("db1.corp.example");
+        for host in [
+            "127.0.0.1",
+            "127.0.0.1:9339",
+            "[::1]",
+            "[::1]:9339",
+            "localhost",
+            "localhost:9339",
+            "db1:9339",
+            "Studio.local:9339",
+            "DB1.corp.example:9339",
+        ] {
+            assert!(is_safe(host, own), "{host}");
+        }
+        for host in [
+            "",
+            ":9339",
+            "rebound.example",
+            "rebound.example:9339",
+            "db1.evil.example:9339",
+            "localhost.evil.example",
+            "local.",
+        ] {
+            assert!(!is_safe(host, own), "{host}");
+        }
+        assert!(!is_safe("db1.corp.example", None));
+    }
 }
