@@ -26,7 +26,7 @@ use crate::monitor::Watch;
 use crate::offer::Offer;
 use crate::options::{LimitOptions, SessionOptions, StallOptions};
 use crate::supervise::StayOptions;
-use crate::ui::stop::{Hangups, stop, stopped};
+use crate::ui::stop::{Hangups, stop, stop_or_hangup, stopped};
 use crate::ui::summary::{self, Record, Side};
 use crate::ui::{Exit, Failure, OutputOptions, exit, output};
 use guests::Guests;
@@ -55,7 +55,8 @@ are complete and verified. Until then they are kept as .NAME.SENDER.weftline-par
 interrupted transfer of the same sender resumes. At the end, what was received is listed with sizes:
 20 entries for people, and up to 16 MiB of them with --json.
 
-With --keep, SIGHUP takes a changed key from its file; open sessions go on.";
+With --keep, SIGHUP takes a changed key from its file; open sessions go on. Without, it stops a
+receiver that was started on a terminal; one whose standard error leads elsewhere goes on.";
 
 /// Receive files and directories from `weftline send` on another host
 #[derive(Args, Clone, Debug)]
@@ -103,7 +104,10 @@ pub(crate) struct RecvArgs {
 /// # Errors
 /// Anything that prevents the start. Later errors are printed, and returned as the exit code.
 pub(crate) async fn run(mut args: RecvArgs, output: OutputOptions) -> Result<Exit> {
-    let stopping = pin!(stop());
+    let stopping: Pin<Box<dyn Future<Output = Exit>>> = match args.keep {
+        true => Box::pin(stop()),
+        false => Box::pin(stop_or_hangup()),
+    };
     let mut hangups = args.keep.then(Hangups::caught);
     match open(&args, output).await {
         Ok((door, guests, mut inbox, watch)) => {
@@ -298,7 +302,7 @@ async fn serve(
     output: OutputOptions,
     endpoint: &Port,
     guests: Option<&Arc<Guests>>,
-    mut stopping: Pin<&mut impl Future<Output = Exit>>,
+    mut stopping: impl Future<Output = Exit> + Unpin,
 ) -> Exit {
     let mut sessions: JoinSet<Option<Record>> = JoinSet::new();
     let keep = args.keep;
@@ -306,7 +310,7 @@ async fn serve(
     let places = Arc::new(Semaphore::new(most));
     let mut results: JoinSet<()> = JoinSet::new();
     let mut exit = Exit::Ok;
-    let mut watching = std::pin::pin!(watch(endpoint, guests, &places));
+    let mut watching = pin!(watch(endpoint, guests, &places));
     let budget = args.limits.budget();
     let mut check = interval(Budget::CHECK);
     loop {

@@ -20,7 +20,7 @@ use crate::places::{Places, To};
 use crate::supervise::retrying;
 use crate::ui::failure::{self, There};
 use crate::ui::progress::Reporter;
-use crate::ui::stop::{stop, stopped};
+use crate::ui::stop::{stop_or_hangup, stopped};
 use crate::ui::summary::{self, Record, Side, show, watch};
 use crate::ui::{Exit, Failure, OutputOptions, exit};
 use progress::{Place, Progress};
@@ -46,7 +46,8 @@ a receiver on this host or in its private networks, if one alone shows a code th
 both hosts learn who the other is, and the receiver is remembered in ~/.config/weftline/peers with its address: later transfers need no
 code. With --peer instead of a code, the receiver needs this host's fingerprint too: `weftline key`
 prints it. On a terminal, `send` waits up to two minutes for the receiver's operator to allow it.
-To resume an interrupted transfer, run both commands again. Symbolic links are not sent.";
+To resume an interrupted transfer, run both commands again. Symbolic links are not sent. SIGHUP stops
+a transfer that was started on a terminal; one whose standard error leads elsewhere goes on.";
 
 /// Send files and directories to `weftline recv` on another host
 #[derive(Args, Clone, Debug)]
@@ -129,7 +130,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(8);
 
 /// Sends it in one session, or with `--retry` in as many as it takes. The record is of the last one.
 async fn send_all(args: &SendArgs, listing: &Listing, output: OutputOptions) -> Record {
-    let mut stopping = pin!(stop());
+    let mut stopping = pin!(stop_or_hangup());
     let (mut progress, mut pause) = (Progress::default(), FIRST_PAUSE);
     let (mut began, mut receiver) = (false, None);
     loop {

@@ -193,7 +193,10 @@ fn nothing_that_is_asked_of_metrics_ends_the_service() {
     for (host, status) in [("rebound.example", 403), ("relay-host:9339", 200)] {
         let request = format!("GET /status.json HTTP/1.1\r\nHost: {host}\r\n\r\n");
         let answer = ask(at, request.as_bytes());
-        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{answer}");
+        assert!(
+            answer.starts_with(&format!("HTTP/1.1 {status}")),
+            "{answer}"
+        );
     }
     let post = b"POST /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n";
     assert!(ask(at, post).starts_with("HTTP/1.1 405"));

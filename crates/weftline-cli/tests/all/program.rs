@@ -376,6 +376,32 @@ fn an_idle_receiver_that_is_stopped_says_only_that() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_hangup_ends_a_transfer_with_its_terminal_alone_and_with_a_record() {
+    let (from, to) = (Home::new(), Home::new());
+    let us = from.fingerprint();
+    let words = ["recv", "--listen", "127.0.0.1:0", "--json", "--peer", &us];
+    let mut recv = Running::on_terminal(to.command(&words));
+    let hint = recv.line("  weftline send FILE... ");
+    let words: Vec<&str> = hint.split_whitespace().collect();
+    let (address, peer) = (words[3], words[5]);
+    // A transfer that goes on: standard input is open.
+    let (input, _output) = std::io::pipe().unwrap();
+    let mut send = from.command(&["send", "-", address, "--json", "--peer", peer]);
+    send.stdin(input);
+    let mut send = Running::new(send);
+    recv.line("connection from");
+    send.signal("-HUP");
+    send.line("SIGHUP: going on");
+    recv.signal("-HUP");
+    recv.line("SIGHUP: stopping with the terminal");
+    let (code, records) = recv.end();
+    assert_eq!((code, &records[0]["event"]), (143, &"end".into()));
+    let (code, records) = send.end();
+    assert_eq!((code, &records[0]["event"]), (4, &"end".into()));
+}
+
 #[cfg(unix)]
 #[test]
 fn a_second_sender_is_told_that_the_receiver_is_busy_and_the_first_goes_on() {
