@@ -66,7 +66,37 @@ pub(super) async fn open(
     };
     let patient = output::is_watched(output);
     let connected = again(address, (peer, identity), config, patient).await;
-    Ok(connected.map_err(|error| refused(&error, name.as_ref()))?)
+    let connected = connected.map_err(|error| refused(&error, name.as_ref()))?;
+    if args.peer.is_some() {
+        remember(address, peer, output);
+    }
+    Ok(connected)
+}
+
+/// Remembers the address of a receiver that a person named with `--peer`, and that has proved there who it is. One
+/// that has an address already keeps it: a host that moves about would have a name for each.
+fn remember(address: &Address, peer: Fingerprint, output: OutputOptions) {
+    let has_one = |book: &Book| (book.all()).any(|one| one.peer == peer && one.address.is_some());
+    // Most often there is nothing to write.
+    if Book::read().is_ok_and(|book| has_one(&book)) {
+        return;
+    }
+    let remembered = Book::edit(|book| match has_one(book) {
+        true => Ok(None),
+        false => Ok(Some(book.remember(
+            peer,
+            Name::like(address.host()),
+            Some(address),
+        ))),
+    });
+    match remembered {
+        Ok(Some(name)) if !output.quiet => output::line(&format!(
+            "{address} is remembered as {name}: it needs no --peer from now on"
+        )),
+        Ok(_) => {}
+        // The transfer needs none of it.
+        Err(error) => tracing::info!(%error, "the receiver is not remembered"),
+    }
 }
 
 /// The peer that has this address in the file of known peers, if there is one.

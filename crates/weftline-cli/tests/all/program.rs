@@ -376,6 +376,30 @@ fn an_idle_receiver_that_is_stopped_says_only_that() {
     }
 }
 
+#[test]
+fn a_receiver_named_with_peer_is_remembered_with_its_first_address() {
+    let (from, to) = (Home::new(), Home::new());
+    fs::write(from.path().join("f"), "x").unwrap();
+    let us = from.fingerprint();
+    let (_recv, address, peer) = to.receive(&["--keep", "--peer", &us]);
+    // A key that is not there is not remembered.
+    let sent = from.run(&["send", "f", &address, "--peer", &us]);
+    assert_eq!(code(&sent), 3, "{}", stderr(&sent));
+    let sent = from.run(&["send", "f", &address]);
+    assert!(stderr(&sent).contains("nobody is known at"));
+    let sent = from.run(&["send", "f", &address, "--peer", &peer]);
+    assert_eq!(code(&sent), 0, "{}", stderr(&sent));
+    assert!(stderr(&sent).contains("needs no --peer from now on"));
+    let sent = from.run(&["send", "f", &address]);
+    assert_eq!(code(&sent), 0, "{}", stderr(&sent));
+    let (_recv, other, _) = to.receive(&["other", "--keep", "--peer", &us]);
+    let sent = from.run(&["send", "f", &other, "--peer", &peer]);
+    assert_eq!(code(&sent), 0, "{}", stderr(&sent));
+    let known = fs::read_to_string(from.path().join(".config/weftline/peers")).unwrap();
+    assert_eq!(known.lines().count(), 1, "{known}");
+    assert!(known.contains(&format!("{peer} {address}")), "{known}");
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_hangup_ends_a_transfer_with_its_terminal_alone_and_with_a_record() {
