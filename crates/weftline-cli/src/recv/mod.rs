@@ -8,6 +8,7 @@ use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::time::Instant;
 
 use anyhow::Result;
 use clap::Args;
@@ -104,6 +105,7 @@ pub(crate) struct RecvArgs {
 /// # Errors
 /// Anything that prevents the start. Later errors are printed, and returned as the exit code.
 pub(crate) async fn run(mut args: RecvArgs, output: OutputOptions) -> Result<Exit> {
+    let started = Instant::now();
     let stopping: Pin<Box<dyn Future<Output = Exit>>> = match args.keep {
         true => Box::pin(stop()),
         false => Box::pin(stop_or_hangup()),
@@ -121,7 +123,7 @@ pub(crate) async fn run(mut args: RecvArgs, output: OutputOptions) -> Result<Exi
                 args.directory = Some(inbox.path.clone());
             }
             let exit = tokio::select! {
-                exit = serve(&args, output, &door.port, guests.as_ref(), stopping) => exit,
+                exit = serve(&args, output, &door.port, guests.as_ref(), started, stopping) => exit,
                 never = watch.serve(|| Value::Null) => match never {},
                 never = hung_up => match never {},
             };
@@ -132,10 +134,11 @@ pub(crate) async fn run(mut args: RecvArgs, output: OutputOptions) -> Result<Exi
         }
         Err(error) if Exit::of(&error) == Exit::Ok => {
             output::line(&exit::text(&error));
+            summary::result(&Record::default(), Side::Recv, output);
             Ok(Exit::Ok)
         }
         Err(error) => {
-            let record = Record::failed(exit::wrap(&error));
+            let record = Record::failed(exit::wrap(&error), started);
             summary::result(&record, Side::Recv, output);
             Ok(record.exit())
         }
@@ -302,6 +305,7 @@ async fn serve(
     output: OutputOptions,
     endpoint: &Port,
     guests: Option<&Arc<Guests>>,
+    started: Instant,
     mut stopping: impl Future<Output = Exit> + Unpin,
 ) -> Exit {
     let mut sessions: JoinSet<Option<Record>> = JoinSet::new();
@@ -356,7 +360,7 @@ async fn serve(
                 sessions.shutdown().await;
                 farewell(endpoint, close::INTERRUPTED, "stopped").await;
                 while results.join_next().await.is_some() {}
-                summary::result(&Record::failed(failure), Side::Recv, output);
+                summary::result(&Record::failed(failure, started), Side::Recv, output);
                 return exit;
             }
         }

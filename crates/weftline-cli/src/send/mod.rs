@@ -86,9 +86,10 @@ pub(crate) struct SendArgs {
 /// # Errors
 /// Anything that prevents the start. Later errors are printed, and returned as the exit code.
 pub(crate) async fn run(args: SendArgs, output: OutputOptions) -> Result<Exit> {
+    let started = Instant::now();
     let record = match prepare(&args, output).await {
-        Ok(listing) => send_all(&args, &listing, output).await,
-        Err(error) => Record::failed(exit::wrap(&error)),
+        Ok(listing) => send_all(&args, &listing, started, output).await,
+        Err(error) => Record::failed(exit::wrap(&error), started),
     };
     summary::result(&record, Side::Send, output);
     Ok(record.exit())
@@ -129,7 +130,12 @@ const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(8);
 
 /// Sends it in one session, or with `--retry` in as many as it takes. The record is of the last one.
-async fn send_all(args: &SendArgs, listing: &Listing, output: OutputOptions) -> Record {
+async fn send_all(
+    args: &SendArgs,
+    listing: &Listing,
+    started: Instant,
+    output: OutputOptions,
+) -> Record {
     let mut stopping = pin!(stop_or_hangup());
     let (mut progress, mut pause) = (Progress::default(), FIRST_PAUSE);
     let (mut began, mut receiver) = (false, None);
@@ -157,7 +163,7 @@ async fn send_all(args: &SendArgs, listing: &Listing, output: OutputOptions) -> 
                 )
                 .await
             }
-            Err(error) => Record::failed(exit::wrap(&error)),
+            Err(error) => Record::failed(exit::wrap(&error), started),
         };
         if progress.last > before {
             pause = FIRST_PAUSE;

@@ -111,7 +111,10 @@ impl Report {
             if let Value::Object(object) = &mut json {
                 object.insert("ok".to_owned(), json!(stopped));
                 object.insert("exit".to_owned(), json!(failure.exit.code()));
-                object.insert("error".to_owned(), json!(failure.message));
+                object.insert(
+                    "error".to_owned(),
+                    json!((!stopped).then_some(&failure.message)),
+                );
             }
             output::print(json);
         }

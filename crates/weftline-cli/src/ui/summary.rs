@@ -1,7 +1,7 @@
 //! What `send` and `recv` share: progress, end and result of a session.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 use weftline::{Connection, PathInfo, Stats};
@@ -37,15 +37,16 @@ pub struct Record {
     pub peer: Option<String>,
     /// The folder that received.
     pub folder: Option<PathBuf>,
-    /// Time that the transfer took.
+    /// Time that the transfer took; without one, the time that the command ran.
     pub elapsed: Duration,
 }
 
 impl Record {
-    /// A session that was never established.
-    pub fn failed(failure: Failure) -> Self {
+    /// A command that began at this time and has ended without a session.
+    pub fn failed(failure: Failure, started: Instant) -> Self {
         Record {
             failure: Some(failure),
+            elapsed: started.elapsed(),
             ..Record::default()
         }
     }
@@ -307,7 +308,7 @@ mod tests {
 
     #[test]
     fn the_json_says_what_went_wrong() {
-        let record = Record::failed(Failure::new(Exit::Refused, "no"));
+        let record = Record::failed(Failure::new(Exit::Refused, "no"), Instant::now());
         let json = record.json(Side::Send);
         assert_eq!(
             (&json["ok"], &json["exit"], &json["error"]),

@@ -400,6 +400,27 @@ fn a_receiver_named_with_peer_is_remembered_with_its_first_address() {
     assert!(known.contains(&format!("{peer} {address}")), "{known}");
 }
 
+#[test]
+fn records_without_a_transfer_agree() {
+    let home = Home::new();
+    for words in [&["recv"][..], &["relay", "serve", "--allow", "*:*"]] {
+        let checked = home.run(&[words, &["--check", "--json"]].concat());
+        let record = json(&checked.stdout);
+        let said = (&record["event"], &record["ok"], &record["error"]);
+        assert_eq!(said, (&"end".into(), &true.into(), &Value::Null));
+    }
+    // Nobody answers, for a second.
+    let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap().to_string();
+    fs::write(home.path().join("f"), "x").unwrap();
+    let peer = home.fingerprint();
+    let words = ["send", "f", &address, "--peer", &peer, "--timeout", "1s"];
+    let sent = home.run(&[&words[..], &["--json"]].concat());
+    let record = json(&sent.stdout);
+    assert_eq!(record["exit"], 4, "{record}");
+    assert!(record["seconds"].as_f64() >= Some(0.9), "{record}");
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_hangup_ends_a_transfer_with_its_terminal_alone_and_with_a_record() {

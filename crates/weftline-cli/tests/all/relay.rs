@@ -108,6 +108,7 @@ fn two_programs_relay_both_ways_count_and_end_by_a_signal() {
     assert_eq!(last["sent"]["datagrams"], 1);
     assert_eq!(last["delivered"]["bytes"], 6);
     assert_eq!((&last["ok"], &last["exit"]), (&true.into(), &143.into()));
+    assert!(last["error"].is_null(), "{last}");
 
     server.signal("-INT");
     let (code, lines) = server.end();
