@@ -27,7 +27,9 @@ pub fn main<C: Parser>(
             return failure.exit.into();
         }
     };
-    let cli = match C::try_parse_from(words) {
+    // What only a command itself finds wrong is told without the general usage, which would hide it.
+    let matches = C::command().try_get_matches_from(words);
+    let cli = match matches.and_then(|matches| C::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => {
             if journal::is_reading() {

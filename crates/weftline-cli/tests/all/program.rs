@@ -401,6 +401,23 @@ fn a_receiver_named_with_peer_is_remembered_with_its_first_address() {
 }
 
 #[test]
+fn a_wrong_address_of_send_is_told_in_one_line() {
+    let home = Home::new();
+    for (words, why) in [
+        (&["send", "f"][..], "after them the address"),
+        (&["send", "f", "b c"], "`b c` is not an address: give HOST"),
+    ] {
+        let output = home.run(words);
+        let error = stderr(&output);
+        assert_eq!((code(&output), error.lines().count()), (2, 1), "{error}");
+        assert!(
+            error.starts_with("error: ") && error.contains(why),
+            "{error}"
+        );
+    }
+}
+
+#[test]
 fn records_without_a_transfer_agree() {
     let home = Home::new();
     for words in [&["recv"][..], &["relay", "serve", "--allow", "*:*"]] {
