@@ -30,6 +30,11 @@ pub(crate) struct ConfigOptions {
 }
 
 impl ConfigOptions {
+    /// The file, if there is one.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.config.as_deref()
+    }
+
     /// The options of a command with those of a table of the file.
     ///
     /// # Errors

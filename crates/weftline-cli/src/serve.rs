@@ -217,6 +217,9 @@ fn one(
         "recv" => {
             let mut recv: RecvArgs = config.options(name, table)?;
             args.share(&mut recv.listen, &mut recv.session)?;
+            // No sender replaces these.
+            recv.session.identity.clone_from(&args.identity);
+            recv.stay.config.clone_from(config);
             Ok(Ready::new("recv", recv.offer(output)?, |_| None))
         }
         "relay" => {

@@ -17,8 +17,9 @@ pub struct Folder {
     pub overwrite: bool,
     /// Accept names that start with a dot.
     pub hidden: bool,
-    /// Nothing is put into this directory, even if it is below `root`. It need not exist.
-    pub keep_out: Option<PathBuf>,
+    /// Files that are not replaced, and directories into which nothing is put, even below `root`. They
+    /// need not exist.
+    pub keep_out: Vec<PathBuf>,
     /// Who sends, if that is known. What one sender sent tells another nothing.
     pub sender: Option<Fingerprint>,
 }
@@ -30,7 +31,7 @@ impl Folder {
             root: root.into(),
             overwrite: false,
             hidden: false,
-            keep_out: None,
+            keep_out: Vec::new(),
             sender: None,
         }
     }
@@ -45,15 +46,12 @@ impl Folder {
         if is_hidden(path) && !self.hidden {
             return Err(hidden());
         }
-        let guard = self.keep_out.as_deref().map(|path| Guard::new(self, path));
+        let guard = Guard::new(self);
         resolve(&self.root, path, |at| {
             if !self.hidden && at != self.root && has_hidden_attribute(at) {
                 return Err(hidden());
             }
-            match &guard {
-                Some(guard) => guard.permit(at),
-                None => Ok(()),
-            }
+            guard.permit(at)
         })
     }
 
@@ -64,29 +62,30 @@ impl Folder {
     }
 }
 
-/// Keeps a directory free of received files.
+/// Keeps files and directories as they are.
 struct Guard<'a> {
     root: &'a Path,
-    /// Where `root` and the directory really are.
+    /// Where `root` and what is kept really are.
     real_root: PathBuf,
-    keep_out: PathBuf,
+    keep_out: Vec<PathBuf>,
 }
 
 impl<'a> Guard<'a> {
-    fn new(folder: &'a Folder, keep_out: &Path) -> Self {
+    fn new(folder: &'a Folder) -> Self {
         Guard {
             root: &folder.root,
             real_root: real(&folder.root),
-            keep_out: real(keep_out),
+            keep_out: folder.keep_out.iter().map(|kept| real(kept)).collect(),
         }
     }
 
     fn permit(&self, at: &Path) -> io::Result<()> {
         let below = at.strip_prefix(self.root).unwrap_or(at);
         let real = self.real_root.join(below);
-        match is_below(&real, &self.keep_out) || is_same(&real, &self.keep_out) {
+        let is_kept = |kept: &PathBuf| is_below(&real, kept) || is_same(&real, kept);
+        match self.keep_out.iter().any(is_kept) {
             true => Err(refused(
-                "nothing is put into the folder that holds this program's keys and lists",
+                "nothing is put where this program has its keys, lists and options",
             )),
             false => Ok(()),
         }
@@ -159,7 +158,7 @@ mod tests {
         let mut folder = Folder::new(home.path());
         folder.hidden = true;
         // It need not exist.
-        folder.keep_out = Some(home.path().join(".config/weftline"));
+        folder.keep_out = vec![home.path().join(".config/weftline")];
         for path in [
             ".config/weftline/allowed-files",
             ".config/Weftline/allowed-files",
@@ -184,6 +183,23 @@ mod tests {
             folder.root = link;
             assert!(folder.locate("weftline/allowed-files").is_err());
         }
+    }
+
+    #[test]
+    fn a_file_to_keep_out_of_is_not_replaced() {
+        let home = tempfile::tempdir().unwrap();
+        let mut folder = Folder::new(home.path());
+        let file = home.path().join("in/key.pem");
+        folder.keep_out = vec![home.path().join("elsewhere"), file.clone()];
+        for name in ["in/key.pem", "in/Key.pem", "in/key.pem/below"] {
+            let error = folder.locate(name).unwrap_err();
+            assert!(error.to_string().contains("keys"), "{name}: {error}");
+        }
+        assert!(folder.locate("in/key.pem2").is_ok());
+        // Nor by another name of it.
+        fs::write(&file, "").unwrap();
+        fs::hard_link(&file, home.path().join("other")).unwrap();
+        assert!(folder.locate("other").is_err());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A session with one sender.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -145,7 +145,7 @@ impl Sender<'_> {
                 let mut folder = Folder::new(root);
                 folder.overwrite = args.overwrite;
                 folder.hidden = args.hidden;
-                folder.keep_out = home::folder().ok();
+                folder.keep_out = kept(args);
                 folder.sender = self.connection.peer();
                 Sink::Directory(folder)
             }
@@ -160,6 +160,14 @@ impl Sender<'_> {
         };
         receive(stream, sink, args.stall.stall_timeout, &on_event).await
     }
+}
+
+/// What no sender replaces: the program's folder, and its files that are elsewhere.
+fn kept(args: &RecvArgs) -> Vec<PathBuf> {
+    let (identity, config) = (&args.session.identity, args.stay.config.file());
+    let chosen = [identity.as_deref(), config].into_iter().flatten();
+    let absolute = chosen.filter_map(|file| std::path::absolute(file).ok());
+    home::folder().ok().into_iter().chain(absolute).collect()
 }
 
 /// The stream on which the peer offers its files.

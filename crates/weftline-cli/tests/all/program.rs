@@ -692,6 +692,21 @@ fn no_sender_can_allow_itself_more() {
 }
 
 #[test]
+fn no_sender_replaces_the_options_of_a_receiver() {
+    let (from, to) = (Home::new(), Home::new());
+    let ours = from.fingerprint();
+    let options = "overwrite = true\n";
+    fs::write(from.path().join("recv.toml"), "peer-anyone = true\n").unwrap();
+    fs::write(to.path().join("recv.toml"), options).unwrap();
+    let (recv, address, peer) = to.receive(&[".", "--config", "recv.toml", "--peer", &ours]);
+    let sent = from.run(&["send", "recv.toml", &address, "--peer", &peer]);
+    assert_eq!(code(&sent), 1, "{}", stderr(&sent));
+    assert_eq!(recv.end_with_output().0, 1);
+    let kept = fs::read_to_string(to.path().join("recv.toml")).unwrap();
+    assert_eq!(kept, options);
+}
+
+#[test]
 fn the_list_of_earlier_versions_allows_nothing_and_says_so() {
     let (from, to) = (Home::new(), Home::new());
     fs::write(from.path().join("f"), "x").unwrap();

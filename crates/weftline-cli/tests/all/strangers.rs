@@ -304,6 +304,17 @@ async fn a_forwarding_servers_answers_are_printable() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_relay_servers_refusal_is_printable() {
+    let refused = serde_json::json!({
+        "weftline_relay": 1, "refused": [HOSTILE], "flows": 1, "idle": 1,
+    });
+    let refused = refused.to_string();
+    let len = (refused.len() as u32).to_be_bytes();
+    let said = [&len[..], refused.as_bytes()].concat();
+    answer(CLIENTS[1], &said).await.must_be_tame(1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_is_no_protocol_at_all_is_not_quoted_as_it_is() {
     for (protocol, server) in SERVERS.into_iter().skip(1) {
         let listen = ["-vvv", "--listen", "127.0.0.1:0"];
