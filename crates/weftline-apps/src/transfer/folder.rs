@@ -96,8 +96,11 @@ impl<'a> Guard<'a> {
 fn real(path: &Path) -> PathBuf {
     for existing in path.ancestors() {
         if let Ok(real) = fs::canonicalize(existing) {
-            let rest = path.strip_prefix(existing).unwrap_or(Path::new(""));
-            return real.join(rest);
+            return match path.strip_prefix(existing) {
+                // Joined with nothing, a file would have the slash of a directory.
+                Ok(rest) if !rest.as_os_str().is_empty() => real.join(rest),
+                _ => real,
+            };
         }
     }
     path.to_owned()
@@ -112,7 +115,7 @@ fn is_below(path: &Path, above: &Path) -> bool {
     })
 }
 
-/// Whether both are one directory, by whatever name.
+/// Whether both are one file or directory, by whatever name.
 #[cfg(unix)]
 fn is_same(one: &Path, other: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
