@@ -1,6 +1,8 @@
 //! Lines of JSON on a stream, each after its length in four bytes; relay and tun share it.
 
 use std::io;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -50,4 +52,12 @@ pub(crate) async fn read<T: DeserializeOwned>(
         let what = printable(&e.to_string());
         io::Error::other(format!("{}: {what}", foreign()))
     })
+}
+
+/// What a reader makes of bytes that are all there, for the fuzzer.
+pub(crate) fn at_once<T>(reading: impl Future<Output = T>) -> T {
+    match pin!(reading).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(read) => read,
+        Poll::Pending => panic!("it waits though all bytes are there"),
+    }
 }

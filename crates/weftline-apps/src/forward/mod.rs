@@ -12,6 +12,7 @@
 //! | `carry`, `dial`, `listeners` | a connection; connecting for the peer; listening for the peer |
 //! | `wire`, `socks`, `redirected` | the ends' messages; what names the target, if no rule does: a SOCKS request, or the kernel |
 //! | `counts`, `event` | counters and events for the application |
+//! | `fuzzing` | the fuzzer's entry |
 
 mod agree;
 mod bounds;
@@ -21,6 +22,7 @@ mod counts;
 mod dial;
 mod event;
 mod far;
+mod fuzzing;
 mod listeners;
 mod near;
 mod options;
@@ -38,5 +40,6 @@ pub use bounds::{Bounds, MOST_RULES, OutOfRange};
 pub use client::Client;
 pub use counts::Snapshot;
 pub use event::Event;
+pub use fuzzing::fuzz_entry;
 pub use options::{ClientOptions, Entry, OpenError, ServerOptions};
 pub use server::Server;

@@ -13,12 +13,14 @@
 //! | `table`, `inward` | the flow logic of both ends; a session's messages |
 //! | `wire` | the ends' messages |
 //! | `counts`, `event` | counters and events for the application |
+//! | `fuzzing` | the fuzzer's entry |
 
 mod client;
 mod counts;
 mod delivery;
 mod event;
 mod far;
+mod fuzzing;
 mod inward;
 mod near;
 mod options;
@@ -36,6 +38,7 @@ pub use client::Client;
 pub use counts::{Counts, Dropped, Snapshot, Traffic};
 pub use delivery::{BadDelivery, Delivery};
 pub use event::{Event, InPieces, Route};
+pub use fuzzing::fuzz_entry;
 pub use options::{ClientOptions, OpenError, ServerOptions};
 pub use rule::{BadRule, Rule};
 pub use server::Server;

@@ -120,8 +120,8 @@ impl Flood {
     /// Sends `rate` packets, or begins `rate` handshakes, a second until the flood is stopped.
     pub(super) fn start(mut self, rate: u32) -> Running {
         let stop = Arc::new(AtomicBool::new(false));
-        let sent = Arc::new(AtomicU64::new(0));
-        let (stopped, count) = (stop.clone(), sent.clone());
+        let done = Arc::new(Done::default());
+        let (stopped, count) = (stop.clone(), done.clone());
         let thread = std::thread::spawn(move || {
             // Of this thread alone. Without the right to it they are as important as the others.
             let _ = rustix::process::setpriority_process(None, NICE);
@@ -130,25 +130,23 @@ impl Flood {
             while !stopped.load(Ordering::Relaxed) {
                 let due = (started.elapsed().as_secs_f64() * f64::from(rate)) as u64;
                 while next < due && !stopped.load(Ordering::Relaxed) {
-                    let done = self.send(next as usize % self.sockets.len());
-                    count.fetch_add(done.unwrap_or(0), Ordering::Relaxed);
+                    let _ = self.send(next as usize % self.sockets.len(), &count);
                     next += 1;
                 }
                 std::thread::sleep(Duration::from_millis(1));
             }
         });
-        Running { stop, sent, thread }
+        Running { stop, done, thread }
     }
 
-    /// Sends the next of one source. Returns how many were completed: for handshakes, those that have
-    /// proved their address.
-    fn send(&mut self, from: usize) -> Result<u64> {
+    /// Sends the next of one source, and counts it.
+    fn send(&mut self, from: usize, done: &Done) -> Result<()> {
         let socket = &self.sockets[from];
         match self.kind {
             Kind::Garbage => {
                 let mut bytes = vec![0; 20 + self.draws.next_u64() as usize % 1200];
                 self.draws.fill_bytes(&mut bytes);
-                socket.send(&bytes)
+                done.sent(socket.send(&bytes)?);
             }
             Kind::Hellos | Kind::Replays => {
                 let mut bytes =
@@ -156,43 +154,57 @@ impl Flood {
                 if self.kind == Kind::Hellos {
                     self.draws.fill_bytes(&mut bytes[..8]);
                 }
-                socket.send(&bytes)
+                done.sent(socket.send(&bytes)?);
             }
             Kind::Initials | Kind::Handshakes => {
                 let Some(flight) = &self.flight else {
                     bail!("no handshake was recorded");
                 };
-                let mut done = 0;
                 let mut buffer = [0; 1500];
                 while self.kind == Kind::Handshakes
                     && let Ok(len) = socket.socket.recv(&mut buffer)
                 {
                     if let Some(retry) = Retry::read(&buffer[..len]) {
-                        socket.send_all(&flight.after(&retry)?)?;
-                        done += 1;
+                        if socket.send_all(&flight.after(&retry)?)? {
+                            done.proved.fetch_add(1, Ordering::Relaxed);
+                        }
                     }
                 }
                 let at = self.draws.next_u64() as usize % self.beginnings.len();
-                socket.send_all(&self.beginnings[at])?;
-                Ok(if self.kind == Kind::Initials { 1 } else { done })
+                done.sent(socket.send_all(&self.beginnings[at])?);
             }
         }
+        Ok(())
+    }
+}
+
+/// What a flood has sent.
+#[derive(Default)]
+pub(super) struct Done {
+    sent: AtomicU64,
+    proved: AtomicU64,
+}
+
+impl Done {
+    fn sent(&self, sent: bool) {
+        self.sent.fetch_add(sent.into(), Ordering::Relaxed);
     }
 }
 
 /// A flood that is on.
 pub(super) struct Running {
     stop: Arc<AtomicBool>,
-    sent: Arc<AtomicU64>,
+    done: Arc<Done>,
     thread: JoinHandle<()>,
 }
 
 impl Running {
-    /// Stops it; returns how many it sent.
-    pub(super) fn stop(self) -> u64 {
+    /// Stops it; returns how many packets it sent, or handshakes it began, and how many of these proved
+    /// their address.
+    pub(super) fn stop(self) -> [u64; 2] {
         self.stop.store(true, Ordering::Relaxed);
         let _ = self.thread.join();
-        self.sent.load(Ordering::Relaxed)
+        [&self.done.sent, &self.done.proved].map(|count| count.load(Ordering::Relaxed))
     }
 }
 
@@ -204,24 +216,27 @@ struct Source {
 }
 
 impl Source {
-    fn send(&self, bytes: &[u8]) -> Result<u64> {
+    /// False: the queue was full.
+    fn send(&self, bytes: &[u8]) -> Result<bool> {
         self.send_batch(bytes, None)
     }
 
     /// Sends these in one system call if all have one length: strangers are as fast as they can be.
-    fn send_all(&self, datagrams: &[Vec<u8>]) -> Result<()> {
+    fn send_all(&self, datagrams: &[Vec<u8>]) -> Result<bool> {
         let length = datagrams.first().map_or(0, Vec::len);
         if datagrams.len() <= self.state.max_gso_segments()
             && datagrams.iter().all(|datagram| datagram.len() == length)
         {
-            return self.send_batch(&datagrams.concat(), Some(length)).map(drop);
+            return self.send_batch(&datagrams.concat(), Some(length));
         }
-        datagrams
-            .iter()
-            .try_for_each(|datagram| self.send(datagram).map(drop))
+        let mut all = true;
+        for datagram in datagrams {
+            all &= self.send(datagram)?;
+        }
+        Ok(all)
     }
 
-    fn send_batch(&self, contents: &[u8], segment_size: Option<usize>) -> Result<u64> {
+    fn send_batch(&self, contents: &[u8], segment_size: Option<usize>) -> Result<bool> {
         let transmit = Transmit {
             destination: self.server,
             ecn: None,
@@ -230,7 +245,7 @@ impl Source {
             src_ip: None,
         };
         match self.state.try_send((&self.socket).into(), &transmit) {
-            Ok(()) => Ok(1),
+            Ok(()) => Ok(true),
             // A full queue, or a late report.
             Err(error)
                 if matches!(
@@ -238,7 +253,7 @@ impl Source {
                     ErrorKind::WouldBlock | ErrorKind::ConnectionRefused
                 ) =>
             {
-                Ok(0)
+                Ok(false)
             }
             Err(error) => Err(error.into()),
         }

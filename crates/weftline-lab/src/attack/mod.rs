@@ -55,10 +55,12 @@ pub struct Row {
     pub flood: &'static str,
     /// From how many addresses.
     pub sources: usize,
-    /// How much they should send, and what they sent, each second.
+    /// Packets that they should send, or handshakes that they should begin, each second.
     pub rate: u32,
-    /// Packets, or handshakes, that were sent each second.
+    /// Those that they sent, or began, each second.
     pub sent: f64,
+    /// Handshakes that proved their address each second; zero for other kinds.
+    pub proved: f64,
     /// Answers that the good sessions got for each datagram, message or file: before, during and after.
     pub answered: [f64; 3],
     /// Seconds until an answer came, median and 99th percentile: before and during; `None` without answers.
@@ -147,7 +149,7 @@ fn one(options: &Options, apart: &Apart, kind: Kind, sources: usize, rate: u32) 
         rest(0.1);
         most = most.max(server.memory()?);
     }
-    let sent = running.stop();
+    let [sent, proved] = running.stop().map(|count| count as f64 / long);
     let (stormy, end, many) = (good.counts(), apart.busy()?, server.lines());
     let late = good.delays();
     let newcomers = newcomers.map_or_else(Vec::new, |newcomers| newcomers.stop(&runtime));
@@ -161,7 +163,8 @@ fn one(options: &Options, apart: &Apart, kind: Kind, sources: usize, rate: u32) 
         flood: kind.name(),
         sources,
         rate,
-        sent: sent as f64 / long,
+        sent,
+        proved,
         answered: [
             calm.since(&before),
             stormy.since(&calm),
@@ -192,6 +195,7 @@ mod tests {
             sources: 1,
             rate: 1000,
             sent: 1000.0,
+            proved: 0.0,
             answered: [0.8, 0.4, 0.8],
             processor: [0.1, 0.2],
             memory: [1, 2],

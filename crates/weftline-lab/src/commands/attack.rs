@@ -60,7 +60,7 @@ pub(crate) fn run(args: AttackArgs, output: OutputOptions) -> Result<Exit> {
     };
     if !output.json {
         output::print(
-            "| flood | addresses | each second: asked, sent | answered before, during, after | kept | \
+            "| flood | addresses | each second: asked, sent, proved | answered before, during, after | kept | \
              answer: p99 before, during | processor before, during | memory before, most | \
              lines each second before, during | newcomers: median, p99 |",
         );
@@ -87,11 +87,12 @@ fn print(row: &Row) {
     let newcomer = |share| time(quantile(&row.newcomers, share));
     let [early, late] = row.delays.map(|[_, p99]| time(p99));
     output::print(format_args!(
-        "| {} | {} | {}, {:.0} | {before}, {during}, {after} % | {:.2} | {early}, {late} | {idle}, {busy} | {least}, {most} MB | {usual:.1}, {many:.1} | {}, {} |",
+        "| {} | {} | {}, {:.0}, {:.0} | {before}, {during}, {after} % | {:.2} | {early}, {late} | {idle}, {busy} | {least}, {most} MB | {usual:.1}, {many:.1} | {}, {} |",
         row.flood,
         row.sources,
         row.rate,
         row.sent,
+        row.proved,
         row.kept(),
         newcomer(0.5),
         newcomer(0.99),
