@@ -164,10 +164,10 @@ impl Flood {
                 while self.kind == Kind::Handshakes
                     && let Ok(len) = socket.socket.recv(&mut buffer)
                 {
-                    if let Some(retry) = Retry::read(&buffer[..len]) {
-                        if socket.send_all(&flight.after(&retry)?)? {
-                            done.proved.fetch_add(1, Ordering::Relaxed);
-                        }
+                    if let Some(retry) = Retry::read(&buffer[..len])
+                        && socket.send_all(&flight.after(&retry)?)?
+                    {
+                        done.proved.fetch_add(1, Ordering::Relaxed);
                     }
                 }
                 let at = self.draws.next_u64() as usize % self.beginnings.len();
