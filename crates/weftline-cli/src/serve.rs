@@ -53,7 +53,7 @@ Clients use it like a service of its own. Each service has its own list of allow
 /// The commands of the server end.
 const THERE: There = There {
     serve: "weftline serve",
-    list: "",
+    service: None,
     allow: "weftline serve --config FILE --peer",
 };
 

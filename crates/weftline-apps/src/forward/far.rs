@@ -109,17 +109,24 @@ impl Far {
 
     /// Tells why the client does not get what it asked for.
     fn tell(&self, target: &str, reply: &Reply) {
-        match self.connection.peer() {
-            Some(peer) if reply.status == Status::NotAllowed => {
-                (self.service.on_event)(Event::Refused {
-                    peer,
-                    remote: self.connection.remote_addr(),
-                    target,
-                    reason: &reply.text,
-                });
-            }
-            _ => self.no_connection(reply),
+        if !self.refused(target, reply) {
+            self.no_connection(reply);
         }
+    }
+
+    /// Tells of it if the client may not have what it asked for; false: that is not why.
+    fn refused(&self, target: &str, reply: &Reply) -> bool {
+        let peer = self.connection.peer();
+        let Some(peer) = peer.filter(|_| reply.status == Status::NotAllowed) else {
+            return false;
+        };
+        (self.service.on_event)(Event::Refused {
+            peer,
+            remote: self.connection.remote_addr(),
+            target,
+            reason: &reply.text,
+        });
+        true
     }
 
     fn no_connection(&self, reply: &Reply) {
@@ -181,9 +188,7 @@ impl Far {
         let open = match bound {
             Ok(open) => open,
             Err(reply) => {
-                if reply.status == Status::NotAllowed {
-                    self.tell(at, &reply);
-                }
+                self.refused(at, &reply);
                 dial::answer(stream, reply).await;
                 return;
             }

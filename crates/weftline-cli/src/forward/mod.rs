@@ -13,6 +13,8 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 
+use weftline_apps::Protocol;
+
 use crate::ui::failure::There;
 use crate::ui::progress::Reporter;
 use crate::ui::{Exit, OutputOptions};
@@ -20,7 +22,7 @@ use crate::ui::{Exit, OutputOptions};
 /// The commands of the server end.
 const THERE: There = There {
     serve: "weftline forward serve",
-    list: "allowed-forward",
+    service: Some(Protocol::Forward),
     allow: "weftline forward serve --allow TARGET --peer",
 };
 

@@ -11,11 +11,12 @@ use weftline_apps::relay::{InPieces, wireguard_mtu};
 
 use crate::ui::failure::There;
 use crate::ui::{Exit, OutputOptions, terminal};
+use weftline_apps::Protocol;
 
 /// The commands of the server end.
 const THERE: There = There {
     serve: "weftline relay serve",
-    list: "allowed-relay",
+    service: Some(Protocol::Relay),
     allow: "weftline relay serve --allow TARGET --peer",
 };
 

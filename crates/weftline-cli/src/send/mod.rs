@@ -12,7 +12,7 @@ use clap::Args;
 use weftline::{Connection, Port};
 use weftline_apps::pairing::Code;
 use weftline_apps::transfer::{Event, Listing, collect, send};
-use weftline_apps::{close, farewell};
+use weftline_apps::{Protocol, close, farewell};
 
 use crate::options::{PathOptions, SessionOptions, StallOptions, wait};
 use crate::peer::Peer;
@@ -29,7 +29,7 @@ use receiver::Receiver;
 /// The commands of the receiving end.
 const THERE: There = There {
     serve: "weftline recv",
-    list: "allowed-files",
+    service: Some(Protocol::Files),
     allow: "weftline recv --peer",
 };
 
@@ -45,9 +45,10 @@ The receiver runs `weftline recv`, which shows a code. In place of an address, t
 a receiver on this host or in its private networks, if one alone shows a code there. With the code,
 both hosts learn who the other is, and the receiver is remembered in ~/.config/weftline/peers with its address: later transfers need no
 code. With --peer instead of a code, the receiver needs this host's fingerprint too: `weftline key`
-prints it. A receiver whose address is not known yet is remembered then, too. On a terminal, `send` waits up to two minutes for the receiver's operator to allow it.
-To resume an interrupted transfer, run both commands again. Symbolic links are not sent. SIGHUP stops
-a transfer that was started on a terminal; one whose standard error leads elsewhere goes on.";
+prints it. A receiver whose address is not known yet is remembered then, too. On a terminal, `send`
+waits up to two minutes for the receiver's operator to allow it. To resume an interrupted transfer,
+run both commands again. Symbolic links are not sent. SIGHUP stops a transfer that was started on a
+terminal; one whose standard error leads elsewhere goes on.";
 
 /// Send files and directories to `weftline recv` on another host
 #[derive(Args, Clone, Debug)]

@@ -11,13 +11,15 @@ mod system;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 
+use weftline_apps::Protocol;
+
 use crate::ui::failure::There;
 use crate::ui::{Exit, OutputOptions};
 
 /// The commands of the server end.
 const THERE: There = There {
     serve: "weftline tun serve",
-    list: "allowed-tun",
+    service: Some(Protocol::Tun),
     allow: "weftline tun serve --pool NETWORK --peer",
 };
 

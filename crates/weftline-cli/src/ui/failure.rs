@@ -5,14 +5,15 @@ use weftline_apps::transfer::{Summary, TransferError};
 use weftline_apps::{Protocol, SessionError, close};
 
 use super::exit::{Exit, Failure};
+use crate::home;
 
 /// The peer's commands that messages name.
 #[derive(Clone, Copy, Debug)]
 pub struct There {
     /// The command that must run on the peer.
     pub serve: &'static str,
-    /// The list of hosts that the peer accepts.
-    pub list: &'static str,
+    /// The service, whose list of allowed hosts the peer reads; none if it has no list of its own.
+    pub service: Option<Protocol>,
     /// The command that, followed by this host's fingerprint, makes the peer accept this host.
     pub allow: &'static str,
 }
@@ -41,7 +42,7 @@ pub fn session(error: &SessionError, there: There) -> Failure {
 }
 
 fn connecting(error: &ConnectError, there: There) -> Failure {
-    let There { list, allow, .. } = there;
+    let There { service, allow, .. } = there;
     if let ConnectError::Closed { reason, .. } = error
         && let Some(failure) = said(reason)
     {
@@ -49,12 +50,14 @@ fn connecting(error: &ConnectError, there: There) -> Failure {
     }
     let (exit, remedy) = match error {
         ConnectError::PeerMismatch { .. } => (Exit::Refused, String::new()),
-        ConnectError::Refused { ours, .. } => (
-            Exit::Refused,
-            format!(
-                "; on its host, add that to ~/.config/weftline/{list}, which counts at once, or run: {allow} {ours}"
-            ),
-        ),
+        ConnectError::Refused { ours, .. } => {
+            let list = service.map_or_else(String::new, |service| {
+                let list = home::list(service);
+                format!("add that to ~/.config/weftline/{list}, which counts at once, or ")
+            });
+            let remedy = format!("; on its host, {list}run: {allow} {ours}");
+            (Exit::Refused, remedy)
+        }
         ConnectError::TimedOut { .. } => (
             Exit::Lost,
             "; --insecure-udp must be used at both ends or at neither".to_owned(),
@@ -191,7 +194,7 @@ mod tests {
 
     const THERE: There = There {
         serve: "weftline relay serve",
-        list: "allowed-relay",
+        service: Some(Protocol::Relay),
         allow: "weftline relay serve --allow TARGET --peer",
     };
 

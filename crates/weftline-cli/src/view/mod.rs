@@ -31,7 +31,7 @@ use options::{delay, life, listen, sound, tokens, viewers};
 /// No other host runs a command.
 const THERE: There = There {
     serve: "weftline view",
-    list: "",
+    service: None,
     allow: "weftline view",
 };
 

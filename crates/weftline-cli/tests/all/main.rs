@@ -27,6 +27,7 @@ mod running;
 #[cfg(unix)]
 mod services;
 mod strangers;
+mod transfer;
 #[cfg(target_os = "linux")]
 mod transparent;
 #[cfg(target_os = "linux")]

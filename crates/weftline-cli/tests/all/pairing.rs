@@ -13,7 +13,7 @@ use weftline::{EndpointConfig, Identity};
 use weftline_apps::pairing::pair;
 use weftline_testkit::until;
 
-use crate::running::{self, PATIENCE};
+use crate::running::{self, PATIENCE, code, stderr};
 
 const RECV: [&str; 3] = ["recv", "--listen", "127.0.0.1:0"];
 
@@ -142,14 +142,6 @@ impl Drop for Running {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-fn code(output: &Output) -> i32 {
-    output.status.code().unwrap_or(-1)
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// A code that is not the right one.

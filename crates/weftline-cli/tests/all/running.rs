@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read};
 #[cfg(target_os = "linux")]
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use rustix::fs::OFlags;
 #[cfg(target_os = "linux")]
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::Value;
+use tempfile::TempDir;
 use weftline_testkit::until;
 
 /// Longest wait for any event, on a busy machine.
@@ -141,4 +142,59 @@ impl Drop for Running {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// A user's home on a host of its own.
+pub(crate) struct Home(TempDir);
+
+impl Home {
+    pub(crate) fn new() -> Self {
+        Home(tempfile::tempdir().unwrap())
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        command(self.path(), arguments)
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    pub(crate) fn fingerprint(&self) -> String {
+        key(self.path())
+    }
+
+    pub(crate) fn start(&self, arguments: &[&str]) -> Running {
+        Running::new(self.command(arguments))
+    }
+
+    /// Starts `recv` on a free port; returns it, its address and its fingerprint.
+    pub(crate) fn receive(&self, arguments: &[&str]) -> (Running, String, String) {
+        let mut running = self.start(&[&["recv", "--listen", "127.0.0.1:0"], arguments].concat());
+        let hint = running.line("  weftline send FILE... ");
+        let mut words = hint.split_whitespace().skip(3);
+        let address = words.next().unwrap().to_owned();
+        let fingerprint = words.nth(1).unwrap_or_default().to_owned();
+        (running, address, fingerprint)
+    }
+}
+
+/// The exit code.
+pub(crate) fn code(output: &Output) -> i32 {
+    output.status.code().unwrap_or(-1)
+}
+
+/// Standard error.
+pub(crate) fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Bytes as one JSON value.
+pub(crate) fn json(bytes: &[u8]) -> Value {
+    serde_json::from_slice(bytes)
+        .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(bytes)))
 }

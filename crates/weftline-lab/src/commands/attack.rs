@@ -10,10 +10,10 @@ use super::program;
 use crate::attack::{self, Kind, Options, Row, quantile};
 
 const HELP: &str = "\
-Strangers send from loopback, each address in a network (/24) of its own. For handshakes a rate counts handshakes, not packets.
-Good sessions are clients of `weftline serve`: a third each has a UDP flow or a TCP connection of 20
-messages a second, or sends a file each three seconds. The server has a processor of its own. During a flood 20
-allowed newcomers connect each second.
+Strangers send from loopback, each address in a network (/24) of its own. For handshakes a rate counts
+handshakes, not packets. Good sessions are clients of `weftline serve`: a third each has a UDP flow or a
+TCP connection of 20 messages a second, or sends a file each three seconds. The server has a processor of
+its own. During a flood 20 allowed newcomers connect each second.
 
 Examples:
   weftline-lab attack
