@@ -6,16 +6,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The most flows that a service names at a time. It names those that carried the most bytes.
 pub const BUSIEST: usize = 64;
 
-/// An open flow, and what it has carried so far: the datagrams between a program and a target of `relay`, or
-/// a TCP connection of `forward`.
+/// An open flow, and what it has carried so far: the datagrams between a program and a target of `relay`, a
+/// TCP connection of `forward`, or the packets of `tun` between two ports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FlowInfo {
     /// Its number among the flows of this process. None is used twice.
     pub number: u64,
-    /// The address of the one who began it: a program, or the peer; empty if it is not known.
+    /// The address of the one who began it: a program, or the peer; empty if it is not known. Of `tun` this
+    /// host's side, and before it the protocol.
     pub from: String,
-    /// Its target; for a connection that a server accepts for its client, that client.
+    /// Its target, of `tun` the peer's side; for a connection that a server accepts for its client, that client.
     pub to: String,
     /// Datagrams from local programs to the peer; 0 for a connection.
     pub sent_datagrams: u64,

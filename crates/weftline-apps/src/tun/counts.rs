@@ -6,6 +6,7 @@ use serde::Serialize;
 use weftline::{PathInfo, Stats};
 
 use super::{queue, reorder};
+use crate::flow::FlowInfo;
 
 /// Packets and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -191,6 +192,8 @@ pub struct Snapshot {
     pub session: Option<Stats>,
     /// Its paths.
     pub paths: Vec<PathInfo>,
+    /// The flows inside that carried something in the last minute, those with the most bytes.
+    pub busiest: Vec<FlowInfo>,
 }
 
 /// Messages that the session gave up because they were late or would be.

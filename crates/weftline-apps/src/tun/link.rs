@@ -10,6 +10,7 @@ use weftline::{CloseReason, Connection, SendError};
 
 use super::counts::{Counts, Snapshot, late};
 use super::device::Device;
+use super::flows::{Flows, Key};
 use super::packet::{Header, clamp_mss};
 use super::queue::{Leaving, Queue};
 use super::reorder::Reorder;
@@ -47,6 +48,8 @@ pub(super) struct Link {
     mtu: u16,
     outward: Mutex<Outward>,
     inward: Mutex<Inward>,
+    /// Locked after one of these, if both are.
+    flows: Mutex<Flows>,
     /// The queue has a packet.
     filled: Notify,
 }
@@ -69,8 +72,9 @@ struct Outward {
 #[derive(Debug)]
 struct Ready {
     message: Bytes,
-    /// Bytes of the packet in it.
+    /// Bytes of the packet in it, and its flow.
     bytes: usize,
+    key: Key,
     /// A TCP segment has none. So it waits behind the others in the session, and none is given up:
     /// the later ones of its flow need it.
     deadline: Option<Instant>,
@@ -117,6 +121,7 @@ impl Link {
             mtu,
             outward: Mutex::new(outward),
             inward: Mutex::default(),
+            flows: Mutex::default(),
             filled: Notify::new(),
         }
     }
@@ -167,8 +172,13 @@ impl Link {
             outward.counts.dropped.no_session += 1;
             return;
         }
-        outward.queue.push(frame, header, Instant::now());
+        let now = Instant::now();
+        outward.queue.push(frame, header, now);
+        let dropped = outward.queue.take_dropped();
         drop(outward);
+        if !dropped.is_empty() {
+            self.flows().drop_all(dropped, now);
+        }
         self.filled.notify_one();
     }
 
@@ -223,7 +233,8 @@ impl Link {
             if let Err(reason) = connection.message_writable(longest).await {
                 return reason;
             }
-            self.outward().send(connection, Instant::now());
+            let mut outward = self.outward();
+            outward.send(connection, &mut self.flows(), Instant::now());
         }
     }
 
@@ -255,7 +266,15 @@ impl Link {
             let mut inward = self.inward();
             let counts = &mut inward.counts;
             let mut deliver = |packet: Bytes| {
-                counts.deliver(device.try_send(&packet).is_ok(), packet.len());
+                let is_taken = device.try_send(&packet).is_ok();
+                counts.deliver(is_taken, packet.len());
+                if let Some(header) = Header::read(&packet) {
+                    let (mut flows, key) = (self.flows(), Key::of_delivered(&header));
+                    match is_taken {
+                        true => flows.deliver(key, packet.len(), now),
+                        false => flows.drop_all([key], now),
+                    }
+                }
             };
             match message.map(|message| admit(message, &is_allowed)) {
                 Some(Ok((Some(place), packet))) => {
@@ -293,11 +312,16 @@ impl Link {
             waiting,
             session: stats,
             paths: Vec::new(),
+            busiest: self.flows().busiest(Instant::now()),
         }
     }
 
     fn outward(&self) -> MutexGuard<'_, Outward> {
         lock(&self.outward)
+    }
+
+    fn flows(&self) -> MutexGuard<'_, Flows> {
+        lock(&self.flows)
     }
 
     fn inward(&self) -> MutexGuard<'_, Inward> {
@@ -339,12 +363,12 @@ impl Outward {
     }
 
     /// Sends what the session takes.
-    fn send(&mut self, connection: &Connection, now: Instant) {
+    fn send(&mut self, connection: &Connection, flows: &mut Flows, now: Instant) {
         for _ in 0..BATCH {
             let next = self.next.take();
-            let Some(ready) = next.or_else(|| self.queue.pop(now).map(|p| self.ready(p))) else {
-                return;
-            };
+            let next = next.or_else(|| self.queue.pop(now).map(|p| self.ready(p)));
+            flows.drop_all(self.queue.take_dropped(), now);
+            let Some(ready) = next else { return };
             let left = ready.deadline.map(|d| d.saturating_duration_since(now));
             let mut sent = connection.try_send_message_alone(ready.message.clone(), left);
             if let Err(SendError::TooLong { .. }) = sent {
@@ -352,7 +376,10 @@ impl Outward {
                 sent = connection.try_send_message(ready.message.clone(), left);
             }
             match sent {
-                Ok(_) => self.counts.sent.add(ready.bytes),
+                Ok(_) => {
+                    self.counts.sent.add(ready.bytes);
+                    flows.send(ready.key, ready.bytes, now);
+                }
                 Err(SendError::Full) => {
                     self.next = Some(ready);
                     return;
@@ -370,6 +397,7 @@ impl Outward {
         };
         Ready {
             bytes: packet.frame.len() - HEAD,
+            key: packet.key,
             deadline,
             message: wire::message(packet.frame, packet.place),
         }

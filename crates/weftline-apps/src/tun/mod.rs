@@ -12,6 +12,7 @@
 //! | `server`, `clients`, `pool` | the server end: its sessions; the clients' tunnels; their addresses |
 //! | `link`, `ingress` | packets to and from one peer; packets of this host |
 //! | `queue`, `codel` | what waits to be sent: FQ-CoDel |
+//! | `flows` | what is counted of the flows inside |
 //! | `reorder` | what waits for earlier packets of its TCP flow |
 //! | `packet` | the headers of IP packets |
 //! | `wire` | the ends' messages |
@@ -23,6 +24,7 @@ mod codel;
 mod counts;
 mod device;
 mod event;
+mod flows;
 mod fuzzing;
 mod ingress;
 mod link;

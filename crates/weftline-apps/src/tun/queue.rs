@@ -9,6 +9,7 @@ use std::hash::BuildHasher;
 use std::time::{Duration, Instant};
 
 use super::codel::{Aim, Codel};
+use super::flows::Key;
 use super::packet::{Header, mark_congestion};
 use super::wire::{FLOWS, HEAD, Place};
 
@@ -22,6 +23,7 @@ const BATCH: usize = 64;
 #[derive(Debug)]
 struct Waiting {
     frame: Vec<u8>,
+    key: Key,
     /// Whether it must not overtake others of its flow.
     is_tcp: bool,
     since: Instant,
@@ -32,6 +34,8 @@ struct Waiting {
 pub(super) struct Leaving {
     /// Room for the head ([`HEAD`] bytes), then the packet.
     pub(super) frame: Vec<u8>,
+    /// Its flow.
+    pub(super) key: Key,
     /// Its place among those that have left, if it is a TCP segment: these must not overtake others of
     /// their flow.
     pub(super) place: Option<Place>,
@@ -82,6 +86,8 @@ pub(super) struct Queue {
     packets: usize,
     bytes: usize,
     tally: Tally,
+    /// The flows of packets that were dropped, until they are taken.
+    dropped: Vec<Key>,
 }
 
 impl Queue {
@@ -97,6 +103,7 @@ impl Queue {
             packets: 0,
             bytes: 0,
             tally: Tally::default(),
+            dropped: Vec::new(),
         }
     }
 
@@ -118,6 +125,11 @@ impl Queue {
         self.tally
     }
 
+    /// The flows of the packets that were dropped since the last call, once for each of them.
+    pub(super) fn take_dropped(&mut self) -> Vec<Key> {
+        std::mem::take(&mut self.dropped)
+    }
+
     /// Drops what waits, and numbers what comes anew; returns how many packets waited.
     pub(super) fn clear(&mut self) -> usize {
         self.flows = Vec::new();
@@ -129,7 +141,7 @@ impl Queue {
 
     /// Adds a packet with this header; `frame` has room for the head before it.
     pub(super) fn push(&mut self, frame: Vec<u8>, header: &Header, now: Instant) {
-        let key = (header.source, header.destination, header.flow);
+        let key = Key::of_sent(header);
         if self.flows.is_empty() {
             self.flows = (0..FLOWS).map(|_| Flow::default()).collect();
         }
@@ -138,6 +150,7 @@ impl Queue {
         let bytes = frame.len() - HEAD;
         flow.packets.push_back(Waiting {
             frame,
+            key,
             is_tcp: header.is_tcp(),
             since: now,
         });
@@ -200,6 +213,7 @@ impl Queue {
             self.tally.longest = self.tally.longest.max(waited);
             return Some(Leaving {
                 frame: packet.frame,
+                key: packet.key,
                 place,
                 since: packet.since,
             });
@@ -221,6 +235,7 @@ impl Queue {
                 return Some(packet);
             }
             self.tally.stood += 1;
+            self.dropped.push(packet.key);
         }
     }
 
@@ -241,8 +256,9 @@ impl Queue {
         let Some(&index) = longest else { return };
         let half = self.flows[usize::from(index)].bytes / 2;
         for _ in 0..BATCH {
-            if self.take_of(index).is_some() {
+            if let Some(packet) = self.take_of(index) {
                 self.tally.full += 1;
+                self.dropped.push(packet.key);
             }
             if self.flows[usize::from(index)].bytes <= half {
                 return;

@@ -17,6 +17,7 @@ use super::pool::{has, pools};
 use super::wire::{self, Answer, Hello, LONGEST_NAME, VERSION};
 use crate::close;
 use crate::error::SessionError;
+use crate::flow::{FlowInfo, busiest};
 use crate::host::{Service, Work};
 use crate::line;
 use crate::lock::lock;
@@ -79,7 +80,9 @@ impl Server {
             all.clients += one.clients;
             all.waiting += one.waiting;
             all.session = all.session.or(one.session);
+            all.busiest.extend(one.busiest);
         }
+        all.busiest = busiest(all.busiest, FlowInfo::bytes);
         all
     }
 

@@ -65,6 +65,7 @@ impl Standing for Snapshot {
             "clients": self.clients,
             "waiting_bytes": self.waiting,
             "mean_wait_ms": self.counts.mean_wait().as_secs_f64() * 1e3,
+            stats::BUSIEST: stats::flows(&self.busiest, true),
         });
         let session = self.session.as_ref();
         let session = session.map(|stats| stats::session(stats, &self.paths));

@@ -6,6 +6,7 @@ use weftline::{Allowed, Connection, Endpoint, EndpointConfig, Identity};
 
 use super::packets::{Packet, TCP, UDP, number};
 use super::world::{Near, World, any};
+use crate::FlowInfo;
 use crate::line;
 use crate::protocol::Protocol;
 use crate::soon::{soon, until};
@@ -74,10 +75,21 @@ async fn packets_of_every_length_pass_both_ways_in_both_versions_of_ip() {
                 near.host.send(&packet);
                 assert_eq!(world.host.receive().await, packet.bytes());
                 std::mem::swap(&mut packet.from, &mut packet.to);
+                packet.ports = (packet.ports.1, packet.ports.0);
                 world.host.send(&packet);
                 assert_eq!(near.host.receive().await, packet.bytes());
             }
         }
+    }
+    for end in [near.here(), world.there()] {
+        // Each with both directions.
+        assert_eq!(end.busiest.len(), 4, "{:?}", end.busiest);
+        let sum = |of: fn(&FlowInfo) -> u64| end.busiest.iter().map(of).sum::<u64>();
+        let (sent, delivered) = (end.counts.sent, end.counts.delivered);
+        let flows = (sum(|f| f.sent_datagrams), sum(|f| f.sent_bytes));
+        assert_eq!(flows, (sent.packets, sent.bytes));
+        let flows = (sum(|f| f.delivered_datagrams), sum(|f| f.delivered_bytes));
+        assert_eq!(flows, (delivered.packets, delivered.bytes));
     }
     assert_eq!(near.here().counts.dropped.total(), 0);
     assert_eq!(world.there().counts.dropped.total(), 0);
