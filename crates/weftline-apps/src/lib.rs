@@ -41,7 +41,7 @@ pub use error::SessionError;
 pub use flow::{BUSIEST, FlowInfo};
 pub use listen::{BadListen, Listen};
 pub use protocol::Protocol;
-pub use quota::{Budget, Limits, OverLimit, Place};
+pub use quota::{Budget, Limits, OverLimit, Place, Usage};
 pub use session::{connect, farewell};
 pub use stopper::Stopper;
 pub use target::{BadTarget, Target};

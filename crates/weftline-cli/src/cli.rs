@@ -7,12 +7,12 @@ use anyhow::{Context, Result};
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
-use crate::config::Tables;
+use crate::config::{Expanded, Tables};
 use crate::monitor::{status, top};
 #[cfg(target_os = "linux")]
 use crate::tun;
 use crate::ui::program::{self, on_runtime};
-use crate::ui::{Exit, OutputOptions, exit};
+use crate::ui::{Exit, Failure, OutputOptions, exit};
 use crate::{
     cast, config, demo, event_logs, forward, key, peers, placed, recv, relay, send, serve, view,
 };
@@ -73,12 +73,19 @@ pub fn command() -> clap::Command {
     Cli::command()
 }
 
+/// The words of this command line, with what its configuration file gives now.
+///
+/// # Errors
+/// The file cannot be read, or gives what the command does not have.
+pub(crate) fn expanded() -> Result<Expanded, Failure> {
+    let program = command();
+    let words = placed::subcommand_first(std::env::args_os().collect(), &program);
+    config::expand(words, program)
+}
+
 /// Runs the program.
 pub fn main() -> ExitCode {
-    let program = Cli::command();
-    let words = placed::subcommand_first(std::env::args_os().collect(), &program);
-    let expanded = config::expand(words, program);
-    let (words, tables) = match expanded {
+    let (words, tables) = match expanded() {
         Ok(expanded) => (Ok(expanded.words), expanded.tables),
         Err(failure) => (Err(failure), Tables::new()),
     };

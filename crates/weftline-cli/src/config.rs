@@ -6,11 +6,16 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use anyhow::Result;
 use clap::builder::ArgAction;
 use clap::parser::ValueSource;
 use clap::{Arg, Args, Command};
 use toml::{Table, Value};
+use weftline::{EventLogs, Identity};
 
+use crate::cli;
+use crate::home;
+use crate::peer::Peer;
 use crate::ui::{Exit, Failure};
 
 /// Longest file that is read, in bytes.
@@ -24,7 +29,8 @@ pub(crate) struct ConfigOptions {
     /// `overwrite = true`. Options on the command line replace those of the file
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Check options, key and lists, and end: with code 0 if the command would start with them
+    /// Check options, key, lists, certificates and folders, and end: with code 0 if the command would start
+    /// with them. Nothing is made or opened
     #[arg(long)]
     check: bool,
 }
@@ -33,6 +39,30 @@ impl ConfigOptions {
     /// The file, if there is one.
     pub(crate) fn file(&self) -> Option<&Path> {
         self.config.as_deref()
+    }
+
+    /// This host's key. Only to be checked, one that does not exist is not made: another one stands for it.
+    ///
+    /// # Errors
+    /// The file can neither be read nor created.
+    pub(crate) fn identity(&self, chosen: Option<&Path>) -> Result<Identity> {
+        let path = home::identity_file(chosen)?;
+        if self.check && !path.exists() {
+            self.writes(path.parent())?;
+            return Ok(Identity::generate());
+        }
+        Ok(home::identity(chosen)?.0)
+    }
+
+    /// Call this for each folder that the command will write to; without one it is the current one.
+    ///
+    /// # Errors
+    /// `--check` was given, and the folder cannot be made, or not be written to.
+    pub(crate) fn writes(&self, folder: Option<&Path>) -> Result<(), Failure> {
+        match self.check {
+            true => home::writable(folder.unwrap_or(Path::new(""))),
+            false => Ok(()),
+        }
     }
 
     /// The options of a command with those of a table of the file.
@@ -54,18 +84,17 @@ impl ConfigOptions {
         let words = options_of(table, &command, own, |_| false).map_err(wrong)?;
         let parsed = command.try_get_matches_from(words);
         let parsed = parsed.and_then(|matches| A::from_arg_matches(&matches));
-        parsed.map_err(|error| {
-            let text = error.to_string();
-            let text = text.split("\n\n").next().unwrap_or_default();
-            wrong(text.trim_start_matches("error: ").to_owned())
-        })
+        parsed.map_err(|error| wrong(in_short(&error)))
     }
 
-    /// Call this when all is checked, before anything is opened.
+    /// Call this when all is checked, before anything is opened. `logs` are those of the sessions.
     ///
     /// # Errors
     /// `--check` was given: there is no more to do.
-    pub(crate) fn checked(&self) -> Result<(), Failure> {
+    pub(crate) fn checked(&self, logs: Option<&EventLogs>) -> Result<(), Failure> {
+        if let Some(logs) = logs {
+            self.writes(Some(logs.folder()))?;
+        }
         match self.check {
             true => Err(Failure::new(Exit::Ok, "the options are right")),
             false => Ok(()),
@@ -93,6 +122,58 @@ const SHARED: &[&str] = &[
 fn wrong(file: &Path, why: &str) -> Failure {
     let message = format!("--config {}: {why}", file.display());
     Failure::new(Exit::Usage, message)
+}
+
+/// What the parser says of a mistake, without the usage.
+fn in_short(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let text = text.split("\n\n").next().unwrap_or_default();
+    text.trim_start_matches("error: ").to_owned()
+}
+
+/// The peers that the command line of this program names, with its file as it is now.
+pub(crate) struct PeersNow {
+    all: Vec<Peer>,
+    /// Those of each table besides.
+    tables: Vec<(String, Vec<Peer>)>,
+}
+
+impl PeersNow {
+    /// Reads the file again.
+    ///
+    /// # Errors
+    /// It cannot be read, or the program would not start with it.
+    pub(crate) fn read() -> Result<Self, Failure> {
+        let Expanded { words, tables } = cli::expanded()?;
+        let parsed = cli::command().try_get_matches_from(words);
+        let parsed = parsed.map_err(|error| Failure::new(Exit::Usage, in_short(&error)))?;
+        let mut given = &parsed;
+        while let Some((_, its)) = given.subcommand() {
+            given = its;
+        }
+        let all = given.try_get_many::<Peer>("peer").ok().flatten();
+        let tables = tables.into_iter().map(|(name, table)| {
+            let wrong = |why| Failure::new(Exit::Usage, format!("[{name}]: `peer`: {why}"));
+            let texts = table.get("peer").map(|value| texts("peer", value));
+            let texts = texts.transpose().map_err(wrong)?.unwrap_or_default();
+            let peers = texts
+                .iter()
+                .map(|text| text.parse())
+                .collect::<Result<_, _>>();
+            Ok((name.clone(), peers.map_err(wrong)?))
+        });
+        Ok(PeersNow {
+            all: all.into_iter().flatten().cloned().collect(),
+            tables: tables.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Those of a table; those of the command count for all tables.
+    pub(crate) fn of(&self, table: Option<&str>) -> impl Iterator<Item = &Peer> {
+        let is_its = move |(name, _): &&(String, Vec<Peer>)| table == Some(name.as_str());
+        let its = self.tables.iter().filter(is_its);
+        self.all.iter().chain(its.flat_map(|(_, peers)| peers))
+    }
 }
 
 /// A command line with what its configuration file gives.

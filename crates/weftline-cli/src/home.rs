@@ -62,6 +62,22 @@ pub(crate) fn identity_file(chosen: Option<&Path>) -> Result<PathBuf> {
     }
 }
 
+/// Whether this folder could be made, if it is not there, and written to: nothing stays in it.
+///
+/// # Errors
+/// It could not.
+pub(crate) fn writable(folder: &Path) -> Result<(), Failure> {
+    let above = folder.ancestors().find(|above| above.exists());
+    let above = above.unwrap_or(Path::new("."));
+    match tempfile::tempfile_in(above) {
+        Ok(_) => Ok(()),
+        Err(error) => {
+            let message = format!("cannot write to {}: {error}", above.display());
+            Err(Failure::new(Exit::General, message))
+        }
+    }
+}
+
 /// The text of a file in the program's folder; empty if there is no such file.
 ///
 /// # Errors

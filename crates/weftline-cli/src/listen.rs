@@ -14,7 +14,7 @@ use weftline::{
 use weftline_apps::{Listen, Protocol, printable};
 
 use crate::book;
-use crate::config::ConfigOptions;
+use crate::config::{ConfigOptions, PeersNow};
 use crate::home;
 use crate::listed::Listed;
 use crate::options::SessionOptions;
@@ -38,6 +38,9 @@ pub(crate) struct ListenOptions {
     /// The port is shared by the services of `weftline serve`.
     #[arg(skip)]
     pub(crate) is_shared: bool,
+    /// Those of `peer` who count at the moment.
+    #[arg(skip)]
+    pub(crate) named: Named,
 }
 
 impl ListenOptions {
@@ -56,7 +59,8 @@ impl ListenOptions {
             return Ok(Door::insecure(self.insecure(check, config)?));
         }
         let Secured { endpoint, own, .. } = self.secured(service, session, check, config)?;
-        Ok(Door::new(endpoint, session.identity.clone(), own))
+        let named = vec![(None, self.named.clone())];
+        Ok(Door::new(endpoint, session.identity.clone(), own, named))
     }
 
     /// As [`open`](Self::open), of a server that is to know its peers.
@@ -67,12 +71,12 @@ impl ListenOptions {
         check: &ConfigOptions,
         mut config: EndpointConfig,
     ) -> Result<Secured> {
-        let (identity, _) = home::identity(session.identity.as_deref())?;
+        let identity = check.identity(session.identity.as_deref())?;
         let own = OwnKey::new(identity.fingerprint());
         warn_of_outdated_list();
         let allowed = self.allowed(&own, service)?;
         Protocol::offer(&mut config);
-        check.checked()?;
+        check.checked(config.event_logs.as_ref())?;
         let at = |addr| Endpoint::bind(addr, identity.clone(), allowed.clone(), config.clone());
         Ok(Secured {
             endpoint: self.bind(at)?,
@@ -88,7 +92,7 @@ impl ListenOptions {
         config: EndpointConfig,
     ) -> Result<InsecureEndpoint> {
         output::insecure();
-        check.checked()?;
+        check.checked(config.event_logs.as_ref())?;
         self.bind(|addr| InsecureEndpoint::bind(addr, config.clone()))
     }
 
@@ -98,12 +102,12 @@ impl ListenOptions {
         if self.peer_anyone {
             return Ok(Allowed::anyone());
         }
-        let named = self.peer.iter().map(Peer::fingerprint);
-        let named: BTreeSet<_> = named.collect::<Result<_>>()?;
-        let (listed, own) = (Listed::open(service)?, own.clone());
+        self.named.replace(&self.peer)?;
+        let (named, own) = (self.named.clone(), own.clone());
+        let listed = Listed::open(service)?;
         Ok(Allowed::from_fn(move |peer| {
             // A holder of this host's own key is as trusted as this host.
-            named.contains(peer) || listed.has(peer) || own.is(peer)
+            named.has(peer) || listed.has(peer) || own.is(peer)
         }))
     }
 
@@ -164,7 +168,7 @@ fn not_open(error: BindError) -> anyhow::Error {
     anyhow::Error::new(error).context(remedy)
 }
 
-/// What a hangup finds where the key is the same.
+/// What a hangup finds where key and named peers are the same.
 const LISTS: &str = "going on; lists of peers count as soon as they are changed";
 
 /// An endpoint that knows its peers.
@@ -193,6 +197,31 @@ impl OwnKey {
     }
 }
 
+/// The peers that options name. Those of a file may change while the server runs.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Named(Arc<Mutex<BTreeSet<Fingerprint>>>);
+
+impl Named {
+    fn lock(&self) -> MutexGuard<'_, BTreeSet<Fingerprint>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn has(&self, peer: &Fingerprint) -> bool {
+        self.lock().contains(peer)
+    }
+
+    /// From now on these peers count. Returns whether they are others.
+    ///
+    /// # Errors
+    /// Nobody has a name of these; those of before count.
+    fn replace<'a>(&self, peers: impl IntoIterator<Item = &'a Peer>) -> Result<bool> {
+        let peers = peers.into_iter().map(Peer::fingerprint);
+        let peers = peers.collect::<Result<_>>()?;
+        let before = std::mem::replace(&mut *self.lock(), peers);
+        Ok(before != *self.lock())
+    }
+}
+
 /// The port of a server, and where its key is.
 pub(crate) struct Door {
     pub(crate) port: Port,
@@ -205,16 +234,27 @@ struct Key {
     /// `None`: the default one.
     file: Option<PathBuf>,
     own: OwnKey,
+    named: Vec<(Table, Named)>,
 }
 
+/// A table of the file of `weftline serve`; `None`: the command is of one service.
+type Table = Option<&'static str>;
+
 impl Door {
-    /// The port of an endpoint whose key is in this file, or in the default one.
-    pub(crate) fn new(endpoint: Endpoint, file: Option<PathBuf>, own: OwnKey) -> Self {
+    /// The port of an endpoint whose key is in this file, or in the default one. `named` are the peers that
+    /// options name for each service.
+    pub(crate) fn new(
+        endpoint: Endpoint,
+        file: Option<PathBuf>,
+        own: OwnKey,
+        named: Vec<(Table, Named)>,
+    ) -> Self {
         let port = endpoint.clone().into();
         let key = Some(Key {
             endpoint,
             file,
             own,
+            named,
         });
         Door { port, key }
     }
@@ -225,18 +265,37 @@ impl Door {
         Door { port, key: None }
     }
 
-    /// Takes the key that is in its file now. Returns a sentence about that.
+    /// Takes the key that is in its file now, and the peers that the file of `--config` names now. Returns a
+    /// sentence about that.
     ///
     /// # Errors
-    /// Why it goes on with the old key.
+    /// Why it goes on with the old key, or with the peers that were named before.
     pub(crate) fn reload(&self) -> Result<String, String> {
-        let key = self.key.as_ref().map_or(Ok(None), Key::replace);
-        match key {
-            Ok(None) => Ok(LISTS.to_owned()),
-            Ok(Some(new)) => Ok(format!(
+        let Some(key) = &self.key else {
+            return Ok(LISTS.to_owned());
+        };
+        let (mut told, mut failed) = (Vec::new(), Vec::new());
+        match key.replace() {
+            Ok(None) => {}
+            Ok(Some(new)) => told.push(format!(
                 "new sessions have another key from now on: fingerprint {new}"
             )),
-            Err(error) => Err(format!("going on with the old key: {error:#}")),
+            Err(error) => failed.push(format!("going on with the old key: {error:#}")),
+        }
+        match key.name_again() {
+            Ok(false) => {}
+            Ok(true) => told.push("the peers of --config are others from now on".to_owned()),
+            Err(error) => failed.push(format!(
+                "going on with the peers that were named before: {error:#}"
+            )),
+        }
+        match (told.is_empty(), failed.is_empty()) {
+            (true, true) => Ok(LISTS.to_owned()),
+            (_, true) => Ok(told.join("; ")),
+            _ => {
+                failed.append(&mut told);
+                Err(failed.join("; "))
+            }
         }
     }
 }
@@ -254,6 +313,16 @@ impl Key {
         self.endpoint.set_identity(identity)?;
         *self.own.lock() = new;
         Ok(Some(new))
+    }
+
+    /// Takes the peers that the command line and its file name now. Returns whether they are others.
+    fn name_again(&self) -> Result<bool> {
+        let peers = PeersNow::read()?;
+        let mut changed = false;
+        for (table, named) in &self.named {
+            changed |= named.replace(peers.of(*table))?;
+        }
+        Ok(changed)
     }
 }
 
@@ -341,7 +410,7 @@ fn restart(peer: Fingerprint) -> String {
     // With --peer the command would let in none of the peers that its file names.
     let has_file = std::env::args().any(|word| word.starts_with("--config"));
     match has_file {
-        true => "add it to `peer` in the file of --config, and start again".to_owned(),
+        true => "add it to `peer` in the file of --config, and send SIGHUP".to_owned(),
         false => {
             let command = quoted_command("weftline", &format!("--peer {peer}"));
             format!("start again with: {command}")

@@ -75,6 +75,7 @@ impl One<'_> {
             let (port, budget) = (door.port.clone(), self.limits.budget());
             Ok(Opened {
                 watch,
+                budget: Some(budget.clone()),
                 look: offer.look,
                 reload: Reload::Server(Box::new(move || door.reload())),
                 run: async move |stopper: &Stopper| -> Result<(), SessionError> {

@@ -15,8 +15,8 @@ use weftline::{
 
 use weftline_apps::{Budget, Limits};
 
+use crate::config::ConfigOptions;
 use crate::event_logs;
-use crate::home;
 use crate::peer::Peer;
 use crate::preset::PresetChoice;
 use crate::ui::{Exit, Failure, output};
@@ -249,12 +249,16 @@ impl SessionOptions {
     ///
     /// # Errors
     /// The peer's name is not known, or this host's key cannot be used.
-    pub(crate) fn ends(&self, peer: Option<&Peer>) -> Result<Option<(Fingerprint, Identity)>> {
+    pub(crate) fn ends(
+        &self,
+        peer: Option<&Peer>,
+        check: &ConfigOptions,
+    ) -> Result<Option<(Fingerprint, Identity)>> {
         let Some(peer) = peer else {
             output::insecure();
             return Ok(None);
         };
-        let (identity, _) = home::identity(self.identity.as_deref())?;
+        let identity = check.identity(self.identity.as_deref())?;
         Ok(Some((peer.fingerprint()?, identity)))
     }
 

@@ -133,7 +133,7 @@ async fn open(
     args.stay.monitor.complete(&mut config);
     Protocol::offer(&mut config);
 
-    let (identity, _) = home::identity(args.identity.as_deref())?;
+    let identity = args.stay.config.identity(args.identity.as_deref())?;
     let own = OwnKey::new(identity.fingerprint());
     warn_of_outdated_list();
     let mut allowed = Vec::new();
@@ -142,9 +142,13 @@ async fn open(
     }
     let all = allowed.clone();
     let any = Allowed::from_fn(move |peer| all.iter().any(|one| one.allows(peer)));
-    args.stay.config.checked()?;
+    args.stay.config.checked(config.event_logs.as_ref())?;
     let at = |addr| Endpoint::bind(addr, identity.clone(), any.clone(), config.clone());
-    let door = Door::new(args.listen.bind(at)?, args.identity.clone(), own);
+    let named = ready
+        .iter()
+        .map(|one| (Some(one.name), one.listen.named.clone()));
+    let named = named.collect();
+    let door = Door::new(args.listen.bind(at)?, args.identity.clone(), own, named);
 
     let (mut hosted, mut looks) = (Vec::new(), Vec::new());
     let clients: Vec<&str> = ready.iter().map(|service| service.client).collect();
@@ -156,12 +160,12 @@ async fn open(
         let (name, list) = (service.name, home::list_shown(service.service));
         let refused = move |peer| {
             peers::tell(format!(
-                "refused {} for {name}: to allow it, add its fingerprint to {list}, which counts at once; or to `peer` of [{name}] in the file of --config, and start again",
+                "refused {} for {name}: to allow it, add its fingerprint to {list}, which counts at once; or to `peer` of [{name}] in the file of --config, and send SIGHUP",
                 book::shown(&peer)
             ));
         };
         hosted.push(Hosted::only_for((service.start)()?, allowed, refused));
-        looks.extend(service.look);
+        looks.push(service.look);
     }
     let watch = args.stay.monitor.open("serve", "").await?;
     if !output.quiet {
@@ -173,6 +177,7 @@ async fn open(
     let (port, budget) = (door.port.clone(), args.limits.budget());
     Ok(Opened {
         watch,
+        budget: Some(budget.clone()),
         look: move || Standings(looks.iter().map(|look| look()).collect()),
         reload: Reload::Server(Box::new(move || door.reload())),
         run: async move |stopper: &Stopper| host(&port, &hosted, &budget, stopper).await,
@@ -196,7 +201,7 @@ struct Ready {
     client: &'static str,
     risk: &'static str,
     start: Start,
-    look: Option<Look>,
+    look: Look,
 }
 
 type Look = Box<dyn Fn() -> (&'static str, Box<dyn AnyStanding>)>;
@@ -220,23 +225,23 @@ fn one(
             // No sender replaces these.
             recv.session.identity.clone_from(&args.identity);
             recv.stay.config.clone_from(config);
-            Ok(Ready::new("recv", recv.offer(output)?, |_| None))
+            Ok(Ready::new("recv", recv.offer(output)?))
         }
         "relay" => {
             let mut relay: relay::serve::ServeArgs = config.options(name, table)?;
             args.share(&mut relay.listen, &mut relay.session)?;
-            Ok(Ready::seen("relay", relay.offer(reporter)?))
+            Ok(Ready::new("relay", relay.offer(reporter)?))
         }
         "forward" => {
             let mut forward: forward::serve::ServeArgs = config.options(name, table)?;
             args.share(&mut forward.listen, &mut forward.session)?;
-            Ok(Ready::seen("forward", forward.offer(reporter)?))
+            Ok(Ready::new("forward", forward.offer(reporter)?))
         }
         #[cfg(target_os = "linux")]
         "tun" => {
             let mut tun: tun::serve::ServeArgs = config.options(name, table)?;
             args.share(&mut tun.listen, &mut tun.session)?;
-            Ok(Ready::seen("tun", tun.offer(reporter)?))
+            Ok(Ready::new("tun", tun.offer(reporter)?))
         }
         name => {
             let message = format!(
@@ -269,12 +274,8 @@ impl ServeArgs {
 }
 
 impl Ready {
-    /// A service; `look` makes of what looks at its counters what all services have.
-    fn new<S>(
-        name: &'static str,
-        offer: Offer<S>,
-        look: impl FnOnce(Box<dyn Fn() -> S>) -> Option<Look>,
-    ) -> Self {
+    fn new<S: Standing + 'static>(name: &'static str, offer: Offer<S>) -> Self {
+        let look = offer.look;
         Ready {
             name,
             service: offer.service,
@@ -283,19 +284,12 @@ impl Ready {
             client: offer.client,
             risk: offer.risk,
             start: offer.start,
-            look: look(offer.look),
+            look: Box::new(move || (name, Box::new(look()))),
         }
-    }
-
-    /// A service that has counters.
-    fn seen<S: Standing + 'static>(name: &'static str, offer: Offer<S>) -> Self {
-        Self::new(name, offer, |look| {
-            Some(Box::new(move || (name, Box::new(look()))))
-        })
     }
 }
 
-/// The counters of each service that has some, with its name.
+/// The counters of each service, with its name.
 #[derive(Default)]
 struct Standings(Vec<(&'static str, Box<dyn AnyStanding>)>);
 

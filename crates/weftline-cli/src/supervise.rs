@@ -2,11 +2,13 @@
 
 use std::cell::Cell;
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
-use weftline_apps::{SessionError, Stopper};
+use serde_json::{Value, json};
+use weftline_apps::{Budget, SessionError, Stopper};
 
 use crate::config::ConfigOptions;
 use crate::monitor::{MonitorOptions, Watch};
@@ -30,6 +32,8 @@ pub(crate) struct StayOptions {
 pub(crate) struct Opened<L, R> {
     /// Where it can be watched.
     pub(crate) watch: Watch,
+    /// What its clients may take and have taken; a client has none.
+    pub(crate) budget: Option<Arc<Budget>>,
     /// Looks at its counters.
     pub(crate) look: L,
     /// What SIGHUP does.
@@ -68,6 +72,7 @@ where
     };
     let Opened {
         watch,
+        budget,
         look,
         reload,
         run,
@@ -92,13 +97,21 @@ where
         never = hung_up => match never {},
         never = signals => match never {},
         never = report.watch(&look) => match never {},
-        never = watch.serve(|| look().json()) => match never {},
+        never = watch.serve(|| with_limits(look().json(), budget.as_ref())) => match never {},
     };
     let failure = match ended {
         Ok(()) => Failure::new(asked.get(), "stopped"),
         Err(error) => failure::session(&error, there),
     };
     report.end(Some(&look()), &failure)
+}
+
+/// The counters of a command, and what its clients may take and have taken.
+pub(crate) fn with_limits(mut counters: Value, budget: Option<&Arc<Budget>>) -> Value {
+    if let (Value::Object(all), Some(budget)) = (&mut counters, budget) {
+        all.insert("limits".to_owned(), json!(budget.usage()));
+    }
+    counters
 }
 
 /// The message about a client that connects again after `wait`.

@@ -59,7 +59,7 @@ pub use insecure::InsecureEndpoint;
 pub use known::KnownPeers;
 #[cfg(feature = "event-log")]
 pub use log::EventLogs;
-pub use monitor::{ConnectionInfo, Monitor, Overview, Packets, Totals};
+pub use monitor::{ConnectionInfo, Monitor, Overview, Packets, Refused, Totals};
 pub use path::{ParsePathError, PathChange, PathError, PathEvent, PathId, PathInfo, PathRequest};
 pub use port::Port;
 pub use receipt::Receipt;

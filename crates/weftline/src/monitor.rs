@@ -10,7 +10,7 @@ use weftline_proto::{Role, Stats};
 
 use crate::lock::lock;
 use crate::shared::Shared;
-use crate::{Fingerprint, PathInfo};
+use crate::{Fingerprint, PathInfo, Refusal};
 
 /// Looks at the connections of all endpoints that have this monitor in their
 /// [`EndpointConfig`](crate::EndpointConfig). Clones share it, and so do clones of an
@@ -25,6 +25,7 @@ struct Table {
     connections: u64,
     /// Counters of those that are over.
     over: Totals,
+    refused: Refused,
 }
 
 /// A connection as a [`Monitor`] sees it.
@@ -101,6 +102,25 @@ impl Totals {
     }
 }
 
+/// How many peers servers turned away, those included that [`refused`](crate::Endpoint::refused) does not
+/// tell one by one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Refused {
+    /// [`Refusal::UnknownPeer`].
+    pub unknown_peers: u64,
+    /// [`Refusal::Full`].
+    pub full: u64,
+    /// [`Refusal::Crowded`].
+    pub crowded: u64,
+    /// [`Refusal::Handshake`]: those that failed.
+    pub failed: u64,
+    /// Handshakes that the peer did not finish in time.
+    pub unfinished: u64,
+    /// All others.
+    pub others: u64,
+}
+
 /// What a [`Monitor`] sees at one moment.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
@@ -111,6 +131,8 @@ pub struct Overview {
     pub open: Vec<ConnectionInfo>,
     /// All connections so far together, those that are over included: these counters only rise.
     pub totals: Totals,
+    /// Peers that were turned away so far.
+    pub refused: Refused,
 }
 
 impl Monitor {
@@ -137,7 +159,26 @@ impl Monitor {
             connections: table.connections,
             open,
             totals,
+            refused: table.refused,
         }
+    }
+
+    /// A peer was turned away.
+    pub(crate) fn refused(&self, refusal: &Refusal) {
+        let refused = &mut lock(&self.0).refused;
+        let count = match refusal {
+            Refusal::UnknownPeer { .. } => &mut refused.unknown_peers,
+            Refusal::Full { .. } => &mut refused.full,
+            Refusal::Crowded { .. } => &mut refused.crowded,
+            Refusal::Handshake { .. } => &mut refused.failed,
+            _ => &mut refused.others,
+        };
+        *count += 1;
+    }
+
+    /// A peer did not finish its handshake in time.
+    pub(crate) fn unfinished(&self) {
+        lock(&self.0).refused.unfinished += 1;
     }
 
     /// A connection begins; its number.

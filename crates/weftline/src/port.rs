@@ -372,7 +372,10 @@ impl Door {
             Some(Ok(Arrival::Path(joined))) => paths::accept(joined),
             Some(Err(refusal)) => self.refuse(refusal),
             // A peer that stops half-way is no news.
-            None => tracing::debug!("a handshake took too long"),
+            None => {
+                self.registry.config.monitor.unfinished();
+                tracing::debug!("a handshake took too long");
+            }
         }
     }
 
@@ -408,13 +411,17 @@ impl Door {
                 addr,
                 reason: reason.to_string(),
             }),
-            Err(_) => tracing::debug!(%addr, "no HELLO in time"),
+            Err(_) => {
+                self.registry.config.monitor.unfinished();
+                tracing::debug!(%addr, "no HELLO in time");
+            }
         }
     }
 
     /// Tells of a peer that was turned away; of many, the first ones and then their number.
     pub(crate) fn refuse(&self, refusal: Refusal) {
         let Some(addr) = refusal.addr() else { return };
+        self.registry.config.monitor.refused(&refusal);
         let tell = self.quota().on_refusal(addr, Instant::now());
         match tell {
             Tell::Now => self.tell(refusal),

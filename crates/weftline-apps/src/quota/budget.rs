@@ -1,9 +1,11 @@
 //! What the sessions of a port hold, and which one ends when that is too much.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use serde::Serialize;
 use tokio::sync::watch;
 
 use weftline::Connection;
@@ -17,9 +19,34 @@ const RESERVED: u64 = 1_000_000;
 /// What the clients of a port may take, with all its services.
 #[derive(Debug)]
 pub struct Budget {
+    limits: Limits,
     memory: Arc<Quota>,
     sessions: Arc<Quota>,
     seats: Mutex<Seats>,
+    turned_away: AtomicU64,
+    ended: AtomicU64,
+}
+
+/// What a [`Budget`] allows, and what of it is taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Usage {
+    /// Most bytes of all clients together.
+    pub memory: u64,
+    /// Bytes that they have now.
+    pub memory_taken: u64,
+    /// Most bytes of one client.
+    pub client_memory: u64,
+    /// Most sessions of one client.
+    pub client_sessions: u32,
+    /// Sessions now.
+    pub sessions: u64,
+    /// Clients now.
+    pub clients: u64,
+    /// Sessions that found no room.
+    pub turned_away: u64,
+    /// Sessions that were ended because they held the most.
+    pub ended: u64,
 }
 
 #[derive(Debug, Default)]
@@ -71,9 +98,12 @@ impl Budget {
             limit(u64::MAX, None),
         );
         Arc::new(Budget {
+            limits,
             memory,
             sessions,
             seats: Mutex::default(),
+            turned_away: AtomicU64::default(),
+            ended: AtomicU64::default(),
         })
     }
 
@@ -83,7 +113,11 @@ impl Budget {
     /// Its client has too many sessions, or there is no memory for a further one.
     pub fn enter(self: &Arc<Self>, connection: &Connection) -> Result<Place, OverLimit> {
         let counted = connection.clone();
-        self.seat(Who::of(connection), move || counted.held())
+        let place = self.seat(Who::of(connection), move || counted.held());
+        if place.is_err() {
+            self.turned_away.fetch_add(1, Ordering::Relaxed);
+        }
+        place
     }
 
     fn seat(
@@ -121,16 +155,28 @@ impl Budget {
             let concerned = seats.values_mut().filter(|seat| !seat.is_ending());
             let concerned = concerned.filter(|seat| who.is_none_or(|who| seat.memory.who == who));
             match concerned.max_by_key(|seat| seat.memory.amount) {
-                Some(most) => most.end(over),
+                Some(most) => {
+                    most.end(over);
+                    self.ended.fetch_add(1, Ordering::Relaxed);
+                }
                 None => return,
             }
         }
     }
 
-    /// Bytes that all have, and how many clients have some.
-    #[cfg(test)]
-    pub(crate) fn taken(&self) -> (u64, usize) {
-        self.memory.taken()
+    /// What is taken now, as of the last [check](Self::check).
+    pub fn usage(&self) -> Usage {
+        let (memory_taken, clients) = self.memory.taken();
+        Usage {
+            memory: self.limits.memory,
+            memory_taken,
+            client_memory: self.limits.client_memory,
+            client_sessions: self.limits.client_sessions,
+            sessions: self.sessions.taken().0,
+            clients: clients as u64,
+            turned_away: self.turned_away.load(Ordering::Relaxed),
+            ended: self.ended.load(Ordering::Relaxed),
+        }
     }
 }
 
@@ -196,8 +242,6 @@ impl Drop for Place {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicU64, Ordering};
-
     use weftline::Fingerprint;
 
     use super::*;
@@ -255,6 +299,12 @@ mod tests {
         fn reason(&self, session: usize) -> String {
             self.all[session].0.over.borrow().unwrap().to_string()
         }
+    }
+
+    /// Bytes that all have, and how many clients have some.
+    fn taken(world: &World) -> (u64, u64) {
+        let usage = world.budget.usage();
+        (usage.memory_taken, usage.clients)
     }
 
     #[test]
@@ -317,7 +367,12 @@ mod tests {
         world.enter(client(3), 8);
         assert!(world.ended().is_empty());
         world.all.clear();
-        assert_eq!(world.budget.taken(), (0, 0));
+        let usage = world.budget.usage();
+        assert_eq!(
+            (usage.memory_taken, usage.sessions, usage.clients),
+            (0, 0, 0)
+        );
+        assert_eq!((usage.memory, usage.ended), (30 * MEGABYTE, 1));
     }
 
     #[test]
@@ -328,12 +383,12 @@ mod tests {
         place.counts(|| 3 * MEGABYTE);
         let kept = place.take(2 * MEGABYTE).unwrap();
         assert!(world.ended().is_empty());
-        assert_eq!(world.budget.taken(), (10 * MEGABYTE, 1));
+        assert_eq!(taken(&world), (10 * MEGABYTE, 1));
         assert!(world.all[0].0.take(11 * MEGABYTE).is_err());
         world.all.clear();
-        assert_eq!(world.budget.taken(), (2 * MEGABYTE, 1));
+        assert_eq!(taken(&world), (2 * MEGABYTE, 1));
         drop(kept);
-        assert_eq!(world.budget.taken(), (0, 0));
+        assert_eq!(taken(&world), (0, 0));
     }
 
     #[test]
@@ -353,7 +408,7 @@ mod tests {
         let other = enter(2).unwrap();
         drop(places);
         let again = enter(1).unwrap();
-        assert_eq!(budget.taken().1, 2);
+        assert_eq!(budget.usage().clients, 2);
         drop((other, again));
     }
 }

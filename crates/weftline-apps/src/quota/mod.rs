@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use crate::lock::lock;
 use weftline::{Connection, Fingerprint};
 
-pub use budget::{Budget, Place};
+pub use budget::{Budget, Place, Usage};
 
 /// Whose share something is: of a key, or of an address where nobody has a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -194,7 +194,6 @@ impl Quota {
     }
 
     /// What all have, and how many clients have something.
-    #[cfg(test)]
     pub(crate) fn taken(&self) -> (u64, usize) {
         let taken = lock(&self.taken);
         (taken.all, taken.by.len())

@@ -56,6 +56,14 @@ pub struct View {
 }
 
 impl View {
+    /// Whether these options are right, and their files can be read. Opens nothing.
+    ///
+    /// # Errors
+    /// As of [`open`](Self::open).
+    pub fn check(options: &ViewOptions) -> Result<(), OpenError> {
+        checked(options).map(drop)
+    }
+
     /// Opens source and port. Nobody is served before [`run`](Self::run).
     ///
     /// # Errors
@@ -65,17 +73,9 @@ impl View {
         source: SourceOptions,
         on_event: impl Fn(ViewEvent<'_>) + Send + Sync + 'static,
     ) -> Result<Self, OpenError> {
-        check(&options)?;
+        let (pages, own) = checked(&options)?;
         let addr = options.listen;
         let failed = |source| OpenError::Page { addr, source };
-        let own = options.certificate.as_ref();
-        let own = own.map(|(chain, key)| read(chain, key)).transpose()?;
-        let pages = match &options.page {
-            Some(folder) => Pages::read(folder),
-            None => Ok(Pages::built_in()),
-        };
-        let folder = options.page.clone().unwrap_or_default();
-        let pages = pages.map_err(|source| OpenError::Folder { folder, source })?;
         let source = Mutex::new(Some(Opened::open(source).await?));
         let listener = TcpListener::bind(addr).await.map_err(failed)?;
         options.listen = listener.local_addr().map_err(failed)?;
@@ -291,7 +291,8 @@ impl View {
     }
 }
 
-fn check(options: &ViewOptions) -> Result<(), OpenError> {
+/// What the server of a page needs: its files, and its own certificate, if it has one.
+fn checked(options: &ViewOptions) -> Result<(Pages, Option<Arc<ServerConfig>>), OpenError> {
     let wrong = |why| Err(OpenError::Options(why));
     if options.http && !options.listen.ip().is_loopback() {
         return wrong(
@@ -304,7 +305,15 @@ fn check(options: &ViewOptions) -> Result<(), OpenError> {
     if !(SHORTEST_DELAY..=LONGEST_DELAY).contains(&options.delay) {
         return wrong("the delay must be 50 ms to 10 s");
     }
-    Ok(())
+    let own = options.certificate.as_ref();
+    let own = own.map(|(chain, key)| read(chain, key)).transpose()?;
+    let pages = match &options.page {
+        Some(folder) => Pages::read(folder),
+        None => Ok(Pages::built_in()),
+    };
+    let folder = options.page.clone().unwrap_or_default();
+    let pages = pages.map_err(|source| OpenError::Folder { folder, source })?;
+    Ok((pages, own))
 }
 
 /// A certificate for sessions with this address.

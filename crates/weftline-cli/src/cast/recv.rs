@@ -118,7 +118,7 @@ fn open(args: RecvArgs, reporter: &Reporter) -> Result<Receiver> {
     options.max_latency = args.max_latency;
     options.linear_system = args.ls;
     options.group_key = key;
-    args.stay.config.checked()?;
+    args.stay.config.checked(None)?;
     let receiver = Receiver::open(&options).map_err(|error| cannot_open(&error))?;
     for (at, to) in receiver.flows() {
         reporter.note(&format!("{at} -> udp://{to}"));

@@ -148,7 +148,7 @@ async fn open(args: SendArgs, reporter: &Reporter) -> Result<Sender> {
     options.interface = args.interface;
     options.ttl = args.ttl;
     options.group_key = key;
-    args.stay.config.checked()?;
+    args.stay.config.checked(None)?;
     let sender = Sender::open(&options).await.map_err(|e| cannot_open(&e))?;
     for (at, target) in sender.flows() {
         reporter.note(&format!("udp://{at} -> {target}"));

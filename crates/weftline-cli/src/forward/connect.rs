@@ -17,7 +17,6 @@ use super::capture::Capture;
 use super::options::BoundsOptions;
 use super::rule::Rule;
 use super::{THERE, draining};
-use crate::home;
 use crate::listen::local;
 use crate::options::{PathOptions, SessionOptions, wait};
 use crate::peer::Peer;
@@ -114,16 +113,17 @@ async fn open(
     if listen.is_empty() && args.remote.is_empty() {
         return Err(usage(format!("nothing to forward: give {RULES}")).into());
     }
-    let identity = || home::identity(args.session.identity.as_deref());
-    let mut options = ClientOptions::new(via, (peer.fingerprint()?, identity()?.0));
+    let check = &args.stay.config;
+    let identity = check.identity(args.session.identity.as_deref())?;
+    let mut options = ClientOptions::new(via, (peer.fingerprint()?, identity));
     options.listen = listen;
     let remote = args.remote.into_iter().map(|rule| (rule.at, rule.to));
     options.remote = remote.collect();
     options.wait = args.wait;
     options.timeout = args.session.timeout;
     options.bounds = args.bounds.bounds()?;
+    check.checked(endpoint.event_logs.as_ref())?;
     options.endpoint = endpoint;
-    args.stay.config.checked()?;
     let client = Client::open(options, move |event| tell(&event, &reporter)).await;
     let client = client.map_err(|error| match &error {
         OpenError::Listen { .. } => {
@@ -145,6 +145,7 @@ async fn open(
     };
     Ok(Opened {
         watch: args.stay.monitor.open("forward", "connect").await?,
+        budget: None,
         look: client.counts(),
         reload: Reload::Client,
         run: async move |stopper: &Stopper| {

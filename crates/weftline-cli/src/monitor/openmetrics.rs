@@ -9,7 +9,7 @@ use prometheus_client::registry::Registry;
 use serde_json::Value;
 use weftline::{ConnectionInfo, Histogram, PathInfo, PathReport};
 
-use super::view::{COUNTERS, View};
+use super::view::{COUNTERS, View, refused};
 use crate::ui::stats::BUSIEST;
 
 /// What the answer is, for HTTP.
@@ -158,6 +158,14 @@ impl Collector for View {
         };
         let connections = self.overview.connections;
         total("connections", "Connections so far", connections, encoder)?;
+        let refused = refused(&self.overview.refused);
+        let refused = refused.map(|(reason, count)| {
+            let its = [("reason", reason.to_owned())];
+            ([&service[..], &its].concat(), count)
+        });
+        let refused: Vec<_> = refused.collect();
+        let each = refused.iter().map(|(labels, count)| (labels, *count));
+        counters(encoder, "refused", "Peers turned away", each)?;
         for one in COUNTERS {
             let value = (one.get)(&totals.stats, &totals.packets);
             total(one.name, one.help, value, encoder)?;

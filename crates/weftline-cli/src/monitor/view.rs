@@ -4,7 +4,7 @@ use std::process;
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use weftline::{ConnectionInfo, Histogram, Overview, Packets, Stats};
+use weftline::{ConnectionInfo, Histogram, Overview, Packets, Refused, Stats};
 
 use crate::ui::stats;
 
@@ -126,10 +126,24 @@ impl View {
             "connections": self.overview.connections,
             "open_connections": self.open,
             "totals": counted(&totals.stats, &totals.packets),
+            "refused": refused(&self.overview.refused).collect::<Value>(),
             "open": open,
             "counters": self.counters,
         })
     }
+}
+
+/// Why peers were turned away, and how many.
+pub(super) fn refused(refused: &Refused) -> impl Iterator<Item = (&'static str, u64)> {
+    [
+        ("unknown_peer", refused.unknown_peers),
+        ("full", refused.full),
+        ("crowded", refused.crowded),
+        ("failed", refused.failed),
+        ("unfinished", refused.unfinished),
+        ("other", refused.others),
+    ]
+    .into_iter()
 }
 
 fn connection(one: &ConnectionInfo) -> Value {

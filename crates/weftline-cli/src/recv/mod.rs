@@ -3,6 +3,7 @@
 mod guests;
 mod questions;
 mod session;
+mod totals;
 
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,6 @@ use std::time::Instant;
 
 use anyhow::Result;
 use clap::Args;
-use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::interval;
@@ -26,12 +26,14 @@ use crate::listen::{self, Door, ListenOptions, Lists, Secured, turned_away};
 use crate::monitor::Watch;
 use crate::offer::Offer;
 use crate::options::{LimitOptions, SessionOptions, StallOptions};
-use crate::supervise::StayOptions;
+use crate::supervise::{StayOptions, with_limits};
+use crate::ui::report::{Report, Standing};
 use crate::ui::stop::{Hangups, stop, stop_or_hangup, stopped};
 use crate::ui::summary::{self, Record, Side};
 use crate::ui::{Exit, Failure, OutputOptions, exit, output};
 use guests::Guests;
 use session::session;
+use totals::{Counts, Totals};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -56,7 +58,8 @@ are complete and verified. Until then they are kept as .NAME.SENDER.weftline-par
 interrupted transfer of the same sender resumes. At the end, what was received is listed with sizes:
 20 entries for people, and up to 16 MiB of them with --json.
 
-With --keep, SIGHUP takes a changed key from its file; open sessions go on. Without, it stops a
+With --keep, SIGHUP takes a changed key, and what `peer` in the file of --config says; open sessions
+go on. Without, it stops a
 receiver that was started on a terminal; one whose standard error leads elsewhere goes on.";
 
 /// Receive files and directories from `weftline send` on another host
@@ -98,6 +101,9 @@ pub(crate) struct RecvArgs {
     /// What every command that stays has.
     #[command(flatten)]
     pub stay: StayOptions,
+    /// What was received so far.
+    #[arg(skip)]
+    totals: Totals,
 }
 
 /// Runs the command.
@@ -122,9 +128,12 @@ pub(crate) async fn run(mut args: RecvArgs, output: OutputOptions) -> Result<Exi
             if let Some(inbox) = &inbox {
                 args.directory = Some(inbox.path.clone());
             }
+            let budget = args.limits.budget();
+            let counters = || with_limits(args.totals.now().json(), Some(&budget));
+            let ways = (&door.port, guests.as_ref());
             let exit = tokio::select! {
-                exit = serve(&args, output, &door.port, guests.as_ref(), started, stopping) => exit,
-                never = watch.serve(|| Value::Null) => match never {},
+                exit = serve(&args, output, ways, &budget, started, stopping) => exit,
+                never = watch.serve(counters) => match never {},
                 never = hung_up => match never {},
             };
             if let Some(inbox) = inbox.as_mut().filter(|_| exit == Exit::Ok) {
@@ -150,7 +159,7 @@ impl RecvArgs {
     ///
     /// # Errors
     /// The options contradict each other.
-    pub(crate) fn offer(mut self, output: OutputOptions) -> Result<Offer<()>> {
+    pub(crate) fn offer(mut self, output: OutputOptions) -> Result<Offer<Counts>> {
         if is_stdout(&self) {
             let message = "`-` is for one file: name a directory";
             return Err(Failure::new(Exit::Usage, message).into());
@@ -159,8 +168,9 @@ impl RecvArgs {
             let message = "only `weftline recv` shows codes: pair with it first";
             return Err(Failure::new(Exit::Usage, message).into());
         }
+        self.stay.config.writes(self.directory.as_deref())?;
         self.keep = true;
-        let listen = self.listen.clone();
+        let (listen, totals) = (self.listen.clone(), self.totals.clone());
         Ok(Offer {
             service: Protocol::Files,
             config: self.session.endpoint()?,
@@ -176,7 +186,7 @@ impl RecvArgs {
                     _inbox: inbox,
                 }))
             }),
-            look: Box::new(|| ()),
+            look: Box::new(move || totals.now()),
         })
     }
 }
@@ -208,6 +218,7 @@ impl Service for Files {
                 if connection.close_reason() == Some(CloseReason::Local) {
                     record.failure = Some(stopped(Exit::Terminated));
                 }
+                self.args.totals.add(&record);
                 let told = move || summary::one_of_many(&record, output);
                 let _ = tokio::task::spawn_blocking(told).await;
             }
@@ -238,6 +249,9 @@ async fn open(args: &RecvArgs, output: OutputOptions) -> Result<Opened> {
     let mut config = args.session.endpoint()?;
     args.stay.monitor.complete(&mut config);
     let check = &args.stay.config;
+    if !to_stdout {
+        check.writes(args.directory.as_deref())?;
+    }
     let (door, guests) = if args.session.insecure_udp {
         (Door::insecure(args.listen.insecure(check, config)?), None)
     } else {
@@ -248,7 +262,8 @@ async fn open(args: &RecvArgs, output: OutputOptions) -> Result<Opened> {
             own,
         } = secured?;
         let guests = Guests::new(args, output, endpoint.clone(), allowed)?;
-        let door = Door::new(endpoint, args.session.identity.clone(), own);
+        let named = vec![(None, args.listen.named.clone())];
+        let door = Door::new(endpoint, args.session.identity.clone(), own, named);
         (door, Some(Arc::new(guests)))
     };
     let watch = args.stay.monitor.open("recv", "").await?;
@@ -303,8 +318,8 @@ fn announce(
 async fn serve(
     args: &RecvArgs,
     output: OutputOptions,
-    endpoint: &Port,
-    guests: Option<&Arc<Guests>>,
+    (endpoint, guests): (&Port, Option<&Arc<Guests>>),
+    budget: &Arc<Budget>,
     started: Instant,
     mut stopping: impl Future<Output = Exit> + Unpin,
 ) -> Exit {
@@ -315,7 +330,6 @@ async fn serve(
     let mut results: JoinSet<()> = JoinSet::new();
     let mut exit = Exit::Ok;
     let mut watching = pin!(watch(endpoint, guests, &places));
-    let budget = args.limits.budget();
     let mut check = interval(Budget::CHECK);
     loop {
         tokio::select! {
@@ -338,6 +352,7 @@ async fn serve(
                 }
                 // A session that panicked has reported that itself; the others go on.
                 if let Ok(Some(record)) = done {
+                    args.totals.add(&record);
                     exit = record.exit();
                     // A blocked terminal must not keep further senders waiting.
                     results.spawn_blocking(move || match keep {
@@ -350,16 +365,20 @@ async fn serve(
                 }
             }
             exit = &mut stopping => {
-                let failure = if places.available_permits() == most {
-                    Failure::new(exit, "stopped")
-                } else {
-                    stopped(exit)
-                };
+                let is_idle = places.available_permits() == most;
                 // Close before the sessions are dropped; they would close with their own code.
                 endpoint.close(close::INTERRUPTED, "stopped");
                 sessions.shutdown().await;
                 farewell(endpoint, close::INTERRUPTED, "stopped").await;
                 while results.join_next().await.is_some() {}
+                if keep && is_idle {
+                    let report = Report::of(started, "recv", output);
+                    return report.end(Some(&args.totals.now()), &Failure::new(exit, "stopped"));
+                }
+                let failure = match is_idle {
+                    true => Failure::new(exit, "stopped"),
+                    false => stopped(exit),
+                };
                 summary::result(&Record::failed(failure, started), Side::Recv, output);
                 return exit;
             }

@@ -98,18 +98,20 @@ async fn open(
     args.stay.monitor.complete(&mut endpoint);
     args.again.complete(&mut endpoint);
     args.paths.complete(&mut endpoint)?;
-    let ends = args.session.ends(args.peer.as_ref())?;
+    let check = &args.stay.config;
+    let ends = args.session.ends(args.peer.as_ref(), check)?;
     let mut options = ClientOptions::new(args.address, ends, args.rules);
     options.idle = args.idle;
     options.flows = args.flows;
     options.timeout = args.session.timeout;
+    check.checked(endpoint.event_logs.as_ref())?;
     options.endpoint = endpoint;
-    args.stay.config.checked()?;
     let client = Client::open(options, move |event| tell(&event, &reporter));
     let client = Arc::new(client.map_err(|error| cannot_open(&error))?);
     let seen = client.clone();
     Ok(Opened {
         watch: args.stay.monitor.open("relay", "connect").await?,
+        budget: None,
         look: move || seen.snapshot(),
         reload: Reload::Client,
         run: async move |stopper: &Stopper| client.run(stopper).await,

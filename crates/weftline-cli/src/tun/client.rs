@@ -74,8 +74,9 @@ async fn open(
     let Some(address) = args.address else {
         return Err(Failure::new(Exit::Usage, "ADDR is needed").into());
     };
-    let ends = args.session.ends(args.peer.as_ref())?;
-    args.stay.config.checked()?;
+    let check = &args.stay.config;
+    let ends = args.session.ends(args.peer.as_ref(), check)?;
+    check.checked(endpoint.event_logs.as_ref())?;
     let remains = args.network.remains(&args.name);
     let network = args.network.prepare(&args.name, &address, &mut endpoint);
     let host = network.await?;
@@ -89,6 +90,7 @@ async fn open(
     let seen = client.clone();
     Ok(Opened {
         watch: args.stay.monitor.open("tun", "client").await?,
+        budget: None,
         look: move || seen.snapshot(),
         reload: Reload::Client,
         run: async move |stopper: &Stopper| {

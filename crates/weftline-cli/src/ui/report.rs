@@ -57,6 +57,14 @@ impl Report {
         }
     }
 
+    /// As [`new`](Self::new), of a command that began earlier and has one end. It prints no statistics.
+    pub(crate) fn of(started: Instant, command: &'static str, output: OutputOptions) -> Self {
+        Report {
+            started,
+            ..Report::new(command, "", output, None)
+        }
+    }
+
     /// Reports the current counters, for as long as it is polled.
     pub(crate) async fn watch<S: Standing>(&self, look: impl Fn() -> S) -> Infallible {
         let mut bar = tokio::time::interval(PERIOD);

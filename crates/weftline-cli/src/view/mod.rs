@@ -138,7 +138,8 @@ pub(crate) async fn run(args: ViewArgs, output: OutputOptions) -> Result<Exit> {
     let report = Report::new("view", "", output, args.stats);
     let opening = async {
         let (options, source) = args.options()?;
-        args.stay.config.checked()?;
+        View::check(&options).map_err(anyhow::Error::new)?;
+        (args.stay.config).checked(options.endpoint.event_logs.as_ref())?;
         let reporter = report.reporter.clone();
         let tell = move |event: ViewEvent<'_>| tell(&event, &reporter);
         let view = View::open(options, source, tell).await?;
@@ -148,6 +149,7 @@ pub(crate) async fn run(args: ViewArgs, output: OutputOptions) -> Result<Exit> {
         let (seen, inviting) = (view.clone(), view.clone());
         Ok(Opened {
             watch,
+            budget: None,
             look: move || seen.counts(),
             reload: Reload::Server(Box::new(move || {
                 let link = link(&inviting).map_err(|error| error.to_string())?;

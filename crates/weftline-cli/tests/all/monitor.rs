@@ -256,6 +256,60 @@ fn the_page_and_the_dashboard_name_what_there_is() {
     }
 }
 
+#[test]
+fn metrics_count_who_was_turned_away_and_show_the_limits() {
+    let [home, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let words = [
+        "relay",
+        "serve",
+        "--allow",
+        "*:*",
+        "--listen",
+        "127.0.0.1:0",
+    ];
+    let more = ["--metrics", "0", "--client-sessions", "1"];
+    let mut serving = start(home.path(), &[&words[..], &more].concat());
+    let (peer, address) = serving.listening();
+    let shown = serving.line("metrics at http://");
+    let shown = shown
+        .trim_start_matches("metrics at http://")
+        .trim_end_matches('/');
+    let client = [
+        "relay",
+        "connect",
+        &address,
+        "--udp",
+        "0=127.0.0.1:9",
+        "--peer",
+        &peer,
+    ];
+    assert_eq!(start(other.path(), &client).end().0, 3);
+    let mut first = start(home.path(), &client);
+    first.line("connected to ");
+    let mut second = start(home.path(), &client);
+    second.line("--client-sessions of the server");
+    let text = get(shown, "/metrics");
+    let of = |reason: &str| {
+        let its = format!("reason=\"{reason}\"");
+        let line = text
+            .lines()
+            .find(|line| line.starts_with("weftline_refused_total") && line.contains(&its));
+        line.unwrap_or_else(|| panic!("{text}"))
+            .rsplit(' ')
+            .next()
+            .unwrap()
+            .to_owned()
+    };
+    assert_eq!(
+        (of("unknown_peer"), of("crowded")),
+        ("1".to_owned(), "0".to_owned())
+    );
+    let limit = |name: &str| metric(&text, &format!("weftline_relay_limits_{name}"));
+    assert_eq!((limit("client_sessions"), limit("sessions")), (1.0, 1.0));
+    assert!(limit("turned_away") >= 1.0);
+    assert!(limit("memory_taken") >= 1e6);
+}
+
 /// What `weftline status` shows of the command with this process number.
 fn shown(home: &TempDir, process: u32) -> Option<Value> {
     let json = run(home, &["status", "--json"]);

@@ -103,6 +103,15 @@ impl Running {
     }
 
     /// Its process number.
+    /// The fingerprint and the address of a server that has begun.
+    pub(crate) fn listening(&mut self) -> (String, String) {
+        let fingerprint = self.line("fingerprint ");
+        let listening = self.line("listening on ");
+        let peer = fingerprint.split_whitespace().nth(1).unwrap();
+        let address = listening.split([' ', ';']).nth(2).unwrap();
+        (peer.to_owned(), address.to_owned())
+    }
+
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }

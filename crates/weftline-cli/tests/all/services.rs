@@ -26,15 +26,6 @@ const CLIENTS: [(&str, &[&str]); 3] = [
     ),
 ];
 
-/// The fingerprint and the address of a server that has begun.
-fn listening(serving: &mut Running) -> (String, String) {
-    let fingerprint = serving.line("fingerprint ");
-    let listening = serving.line("listening on ");
-    let peer = fingerprint.split_whitespace().nth(1).unwrap();
-    let address = listening.split([' ', ';']).nth(2).unwrap();
-    (peer.to_owned(), address.to_owned())
-}
-
 #[test]
 fn a_client_of_another_service_is_told_what_it_has_reached() {
     let home = tempfile::tempdir().unwrap();
@@ -42,7 +33,7 @@ fn a_client_of_another_service_is_told_what_it_has_reached() {
     for (i, (server, serve)) in SERVERS.into_iter().enumerate() {
         let listen = ["--listen", "127.0.0.1:0"];
         let mut serving = start(home.path(), &[serve, &listen].concat());
-        let (peer, address) = listening(&mut serving);
+        let (peer, address) = serving.listening();
         for (_, connect) in CLIENTS.iter().enumerate().filter(|(j, _)| *j != i) {
             let words = connect.1.iter().map(|&word| match word {
                 "ADDRESS" => &address,
@@ -89,7 +80,7 @@ fn an_edited_list_counts_at_once_and_a_hangup_ends_no_service() {
             _ => &["--listen", "127.0.0.1:0"],
         };
         let mut serving = start(home.path(), &[server.1, more].concat());
-        let (peer, address) = listening(&mut serving);
+        let (peer, address) = serving.listening();
         serving.signal("-HUP");
         serving.line("SIGHUP: going on");
         let words = client.1.iter().map(|&word| match word {
@@ -128,7 +119,7 @@ fn one_port_serves_files_udp_and_tcp() {
          [forward]\nallow = ['{tcp_at}']\n"
     );
     let mut serving = serve(home.path(), &file);
-    let (peer, address) = listening(&mut serving);
+    let (peer, address) = serving.listening();
     for client in ["forward", "send", "relay connect"] {
         serving.line(&format!("  weftline {client} "));
     }
@@ -176,6 +167,8 @@ fn one_port_serves_files_udp_and_tcp() {
         (&last["command"], &last["event"]),
         (&"serve".into(), &"end".into())
     );
+    assert_eq!(last["recv"]["complete"], 1, "{last}");
+    assert_eq!(last["recv"]["transfers"], 1, "{last}");
     assert_eq!(last["relay"]["delivered"]["datagrams"], 1, "{last}");
     assert_eq!(last["forward"]["delivered_bytes"], 5, "{last}");
 }
@@ -190,7 +183,7 @@ fn a_host_uses_the_services_that_let_it_in_and_no_other() {
          [relay]\nallow = ['127.0.0.1:9']\n[forward]\nallow = ['127.0.0.1:9']\n"
     );
     let mut serving = serve(home.path(), &file);
-    let (peer, address) = listening(&mut serving);
+    let (peer, address) = serving.listening();
     let with = |words: &[&str]| {
         let words: Vec<&str> = (words.iter())
             .map(|&word| if word == "ADDRESS" { &address } else { word })
@@ -223,7 +216,7 @@ fn a_client_of_a_service_that_is_not_offered_is_told_what_to_check() {
     let file = "listen = '127.0.0.1:0'\n[relay]\nallow = ['127.0.0.1:9']\n\
                 [forward]\nallow = ['127.0.0.1:9']\n";
     let mut serving = serve(home.path(), file);
-    let (peer, address) = listening(&mut serving);
+    let (peer, address) = serving.listening();
     let words = ["send", "f", &address, "--peer", &peer];
     let mut client = start(home.path(), &words);
     let said = client.line("error: ");
@@ -235,7 +228,7 @@ fn a_client_of_a_service_that_is_not_offered_is_told_what_to_check() {
     let stranger = start(other.path(), &words);
     let said = serving.line(&format!("refused {}", key(other.path())));
     assert!(said.contains("the list of a service in "), "{said}");
-    assert!(said.contains("in the file of --config, and start again"));
+    assert!(said.contains("in the file of --config, and send SIGHUP"));
     assert_eq!(stranger.end().0, 3);
 }
 
@@ -247,7 +240,7 @@ fn a_server_tells_who_asked_for_a_target_that_is_not_allowed() {
         let words = [server, "serve", "--allow", "127.0.0.1:7"];
         let listen = ["--listen", "127.0.0.1:0"];
         let mut serving = start(home.path(), &[&words[..], &listen].concat());
-        let (peer, address) = listening(&mut serving);
+        let (peer, address) = serving.listening();
         let client: &[&str] = match server {
             "relay" => &["relay", "connect", &address, "--udp", "0=127.0.0.1:8"],
             _ => &["forward", "--via", &address, "-L", "0:127.0.0.1:8"],
@@ -263,12 +256,58 @@ fn a_server_tells_who_asked_for_a_target_that_is_not_allowed() {
 }
 
 #[test]
+fn a_hangup_takes_the_peers_that_the_file_names_now() {
+    let [home, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let guest = key(other.path());
+    let single = ("relay", "", "allow = ['127.0.0.1:9']\n");
+    let shared = ("serve", "[relay]\n", "allow = ['127.0.0.1:9']\n");
+    for (command, table, allow) in [single, shared] {
+        let file = home.path().join("serve.toml");
+        let write = |peer: &str| {
+            let text = format!("listen = '127.0.0.1:0'\n{table}{allow}{peer}");
+            std::fs::write(&file, text).unwrap();
+        };
+        write("");
+        let words: &[&str] = match command {
+            "relay" => &["relay", "serve", "--config", "serve.toml"],
+            _ => &["serve", "--config", "serve.toml"],
+        };
+        let mut serving = start(home.path(), words);
+        let (peer, address) = serving.listening();
+        let words = ["relay", "connect", &address, "--udp", "0=127.0.0.1:9"];
+        let words = [&words[..], &["--peer", &peer]].concat();
+        let refused = || {
+            let said = start(other.path(), &words).line("error: ");
+            assert!(said.contains("must allow "), "{said}");
+        };
+        refused();
+        write(&format!("peer = '{guest}'\n"));
+        serving.signal("-HUP");
+        serving.line("SIGHUP: the peers of --config are others from now on");
+        let mut client = start(other.path(), &words);
+        client.line("connected to ");
+        // What cannot be read changes nothing; an open session stays where its peer is gone.
+        write("peer = 'nobody'\n");
+        serving.signal("-HUP");
+        let said = serving.line("no peer is called nobody");
+        assert!(said.starts_with("warning: SIGHUP: going on"), "{said}");
+        start(other.path(), &words).line("connected to ");
+        write("");
+        serving.signal("-HUP");
+        serving.line("SIGHUP: the peers of --config are others from now on");
+        refused();
+        client.signal("-TERM");
+        assert_eq!(client.end().0, 143);
+    }
+}
+
+#[test]
 fn a_hangup_takes_a_new_key_and_leaves_sessions_alone() {
     let [home, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
     let words = ["relay", "serve", "--allow", "*:*"];
     let listen = ["--listen", "127.0.0.1:0"];
     let mut serving = start(home.path(), &[&words[..], &listen].concat());
-    let (peer, address) = listening(&mut serving);
+    let (peer, address) = serving.listening();
     let with = |home: &Path, peer: &str| {
         let words = ["relay", "connect", &address, "--udp", "0=127.0.0.1:9"];
         start(home, &[&words[..], &["--peer", peer]].concat())
@@ -312,7 +351,7 @@ fn a_receiver_takes_a_new_key_at_a_hangup_and_its_codes_are_for_that() {
     let words = ["recv", "inbox", "--keep", "--code", "--json"];
     let listen = ["--listen", "127.0.0.1:0"];
     let mut serving = start(home.path(), &[&words[..], &listen].concat());
-    let (old, address) = listening(&mut serving);
+    let (old, address) = serving.listening();
     let shown = serving.line(" --code ");
     let code = shown.split_whitespace().last().unwrap();
     // A transfer that goes on: standard input is open.
@@ -361,6 +400,70 @@ fn a_receiver_takes_a_new_key_at_a_hangup_and_its_codes_are_for_that() {
         assert_eq!(event["code"], code);
         assert_eq!(event["fingerprint"], fingerprint.as_str());
     }
+}
+
+#[test]
+fn a_check_looks_at_folders_and_certificates_and_makes_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("f"), "a file").unwrap();
+    let check = |words: &[&str]| {
+        let mut checked = start(home.path(), &[words, &["--check"]].concat());
+        let said = checked.line(": ");
+        assert_eq!(checked.end().0, 1, "{words:?}: {said}");
+        said
+    };
+    let relay = ["relay", "serve", "--allow", "127.0.0.1:9"];
+    for folder in ["f", "f/logs", "/proc/logs"] {
+        let said = check(&[&relay[..], &["--log-dir", folder]].concat());
+        assert!(said.starts_with("error: cannot write to "), "{said}");
+    }
+    let said = check(&[&relay[..], &["--identity", "f/key.pem"]].concat());
+    assert!(said.starts_with("error: cannot write to f: "), "{said}");
+    let said = check(&["recv", "f"]);
+    assert!(said.starts_with("error: cannot write to f: "), "{said}");
+    let view = ["view", "--from", "f", "--cert", "none.pem", "--key", "f"];
+    let said = check(&view);
+    assert!(said.starts_with("error: none.pem: "), "{said}");
+
+    let right = [&relay[..], &["--log-dir", "logs/here", "--check"]].concat();
+    assert_eq!(start(home.path(), &right).end().0, 0);
+    let left: Vec<_> = std::fs::read_dir(home.path()).unwrap().collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+}
+
+#[test]
+fn a_receiver_that_stays_counts_transfers_and_shows_its_limits() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("f"), "a file").unwrap();
+    let words = ["recv", "inbox", "--keep", "--listen", "127.0.0.1:0"];
+    let mut serving = start(home.path(), &[&words[..], &["--json"]].concat());
+    let (peer, address) = serving.listening();
+    for _ in 0..2 {
+        let sent = start(home.path(), &["send", "f", &address, "--peer", &peer]);
+        assert_eq!(sent.end().0, 0);
+    }
+    let counters = until("both transfers", || {
+        let (_, shown) = start(home.path(), &["status", "--json"]).end();
+        let counters = shown.first()?["counters"].clone();
+        (counters["transfers"] == 2).then_some(counters)
+    });
+    assert_eq!(counters["bytes"], 6, "{counters}");
+    assert_eq!(counters["limits"]["memory"], 4_000_000_000_u64);
+    assert_eq!(counters["limits"]["turned_away"], 0, "{counters}");
+    serving.signal("-TERM");
+    let (code, lines) = serving.end();
+    assert_eq!(code, 143);
+    // One for each transfer, and one for all.
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    let said = ["ok", "error", "transfers", "complete", "bytes"].map(|key| &lines[2][key]);
+    let expected = [
+        true.into(),
+        serde_json::Value::Null,
+        2.into(),
+        2.into(),
+        6.into(),
+    ];
+    assert_eq!(said, expected.each_ref());
 }
 
 #[test]

@@ -87,7 +87,7 @@ async fn a_session_whose_target_does_not_read_is_closed_at_the_limit_and_the_oth
     assert!(reason.contains("--client-memory"), "{reason}");
     // Its connection goes too, and with it what it held: the target would keep it for ever.
     until(|| world.server.snapshot().open == 1).await;
-    until(|| world.budget.taken().0 < 2_000_000).await;
+    until(|| world.budget.usage().memory_taken < 2_000_000).await;
     echoed(&mut program, b"after").await;
 }
 

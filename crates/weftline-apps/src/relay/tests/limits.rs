@@ -156,8 +156,8 @@ async fn a_relay_that_holds_too_much_back_is_closed_and_the_others_go_on() {
     assert!(reason.contains("this session holds the most"), "{reason}");
     assert!(reason.contains("--client-memory"), "{reason}");
     // The greedy one's flow remains for a while, but not what waited in it.
-    until(|| world.budget.taken().0 < 4_000_000).await;
-    assert_eq!(world.budget.taken().1, 2);
+    until(|| world.budget.usage().memory_taken < 4_000_000).await;
+    assert_eq!(world.budget.usage().clients, 2);
     assert_eq!(modest.close_reason(), None);
 }
 

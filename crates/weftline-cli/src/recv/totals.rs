@@ -1,0 +1,88 @@
+//! What a receiver that stays has received, for people and for programs.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::ui::progress::{megabits, size};
+use crate::ui::report::Standing;
+use crate::ui::summary::Record;
+
+/// Counters of the transfers that have ended. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Totals(Arc<Mutex<Counts>>);
+
+/// Counters at some moment.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(crate) struct Counts {
+    /// Transfers that have ended, one way or the other.
+    transfers: u64,
+    /// Of them, those that were not complete.
+    failed_transfers: u64,
+    /// Files and directories that are in place.
+    complete: u64,
+    /// Those that are not in place.
+    not_complete: u64,
+    /// Bytes of files, without what was there before.
+    bytes: u64,
+    /// Bytes that earlier transfers had left.
+    resumed_bytes: u64,
+}
+
+impl Totals {
+    fn lock(&self) -> MutexGuard<'_, Counts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn add(&self, record: &Record) {
+        let mut counts = self.lock();
+        counts.transfers += 1;
+        counts.failed_transfers += u64::from(record.failure.is_some());
+        if let Some(summary) = &record.summary {
+            counts.complete += u64::from(summary.complete);
+            counts.not_complete += u64::from(summary.not_complete);
+            counts.bytes += summary.bytes;
+            counts.resumed_bytes += summary.resumed_bytes;
+        }
+    }
+
+    pub(crate) fn now(&self) -> Counts {
+        *self.lock()
+    }
+}
+
+impl Standing for Counts {
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn has_served(&self) -> bool {
+        self.transfers > 0
+    }
+
+    fn line(&self, since: &Self, time: Duration) -> String {
+        format!(
+            "{} transfers, {} entries, {:.1} Mbit/s",
+            self.transfers,
+            self.complete,
+            megabits(self.bytes - since.bytes, time)
+        )
+    }
+
+    fn sentence(&self, time: Duration) -> String {
+        format!(
+            "received {} entries ({}) in {} transfers in {:.0} s; {} of them not complete",
+            self.complete,
+            size(self.bytes),
+            self.transfers,
+            time.as_secs_f64(),
+            self.failed_transfers
+        )
+    }
+
+    fn json(&self) -> Value {
+        json!(self)
+    }
+}
