@@ -9,7 +9,7 @@ use weftline_apps::Address;
 use weftline_apps::pairing::Name;
 
 use crate::home;
-use crate::ui::{Exit, Failure};
+use crate::ui::Failure;
 
 /// A known peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub(crate) struct Book(Vec<Line>);
 
 /// A change of the known peers is refused.
 fn usage(message: String) -> anyhow::Error {
-    Failure::new(Exit::Usage, message).into()
+    Failure::usage(message).into()
 }
 
 /// The file; `None` where nothing names the folder.

@@ -121,7 +121,7 @@ const SHARED: &[&str] = &[
 
 fn wrong(file: &Path, why: &str) -> Failure {
     let message = format!("--config {}: {why}", file.display());
-    Failure::new(Exit::Usage, message)
+    Failure::usage(message)
 }
 
 /// What the parser says of a mistake, without the usage.
@@ -146,14 +146,14 @@ impl PeersNow {
     pub(crate) fn read() -> Result<Self, Failure> {
         let Expanded { words, tables } = cli::expanded()?;
         let parsed = cli::command().try_get_matches_from(words);
-        let parsed = parsed.map_err(|error| Failure::new(Exit::Usage, in_short(&error)))?;
+        let parsed = parsed.map_err(|error| Failure::usage(in_short(&error)))?;
         let mut given = &parsed;
         while let Some((_, its)) = given.subcommand() {
             given = its;
         }
         let all = given.try_get_many::<Peer>("peer").ok().flatten();
         let tables = tables.into_iter().map(|(name, table)| {
-            let wrong = |why| Failure::new(Exit::Usage, format!("[{name}]: `peer`: {why}"));
+            let wrong = |why| Failure::usage(format!("[{name}]: `peer`: {why}"));
             let texts = table.get("peer").map(|value| texts("peer", value));
             let texts = texts.transpose().map_err(wrong)?.unwrap_or_default();
             let peers = texts

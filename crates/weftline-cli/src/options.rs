@@ -19,7 +19,7 @@ use crate::config::ConfigOptions;
 use crate::event_logs;
 use crate::peer::Peer;
 use crate::preset::PresetChoice;
-use crate::ui::{Exit, Failure, output};
+use crate::ui::{Failure, output};
 
 /// How a session is protected and paced, and the identity of this host.
 #[derive(Args, Clone, Debug)]
@@ -126,7 +126,6 @@ impl PathOptions {
     /// # Errors
     /// They cannot be used together, or not with this session.
     pub(crate) fn complete(&self, config: &mut EndpointConfig) -> Result<(), Failure> {
-        let usage = |message: String| Err(Failure::new(Exit::Usage, message));
         let named = self.paths.iter().filter_map(|path| match path {
             PathName::All => None,
             PathName::One(path) => Some(path.clone()),
@@ -134,18 +133,20 @@ impl PathOptions {
         let named: Vec<PathRequest> = named.collect();
         let all = named.len() < self.paths.len();
         if named.len() > MAX_PATHS {
-            return usage(format!("--path: a session has at most {MAX_PATHS} paths"));
+            return Err(Failure::usage(format!(
+                "--path: a session has at most {MAX_PATHS} paths"
+            )));
         }
         let mut others = named.iter().enumerate();
         if let Some((_, twice)) = others.find(|(i, path)| named[..*i].contains(path)) {
-            return usage(format!("--path {twice} is given twice"));
+            return Err(Failure::usage(format!("--path {twice} is given twice")));
         }
         let scheme = &config.session.scheme;
         if (all || named.len() > 1) && !scheme.takes_several_paths() {
-            return usage(format!(
+            return Err(Failure::usage(format!(
                 "--preset {} works over one path: use auto, streaming or arq with several",
                 scheme.name()
-            ));
+            )));
         }
         config.paths = named;
         config.all_interfaces = all;
@@ -268,8 +269,7 @@ impl SessionOptions {
     /// The options contradict each other.
     pub(crate) fn endpoint(&self) -> Result<EndpointConfig, Failure> {
         let fixed = self.rate.is_some() || self.window.is_some();
-        let usage = |message: String| Failure::new(Exit::Usage, message);
-        let mut session = self.preset.config().map_err(usage)?;
+        let mut session = self.preset.config().map_err(Failure::usage)?;
         if let Some(share) = self.repair_share
             && !session.scheme.set_share(share)
         {
@@ -277,7 +277,7 @@ impl SessionOptions {
                 "--repair-share has no meaning with --preset {}, which sends no repairs, or as many as are needed: choose another preset",
                 self.preset
             );
-            return Err(usage(message));
+            return Err(Failure::usage(message));
         }
         if fixed {
             session.rate = RateControl::Fixed {
@@ -392,6 +392,7 @@ pub(crate) fn within(text: &str, accepted: RangeInclusive<Duration>) -> Result<D
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ui::Exit;
     use clap::Parser;
     use weftline::Config;
 

@@ -7,7 +7,7 @@ use weftline::Fingerprint;
 use weftline_apps::pairing::Name;
 
 use crate::book::Book;
-use crate::ui::{Exit, Failure};
+use crate::ui::Failure;
 
 /// A peer, as `--peer` says who it is: its fingerprint, or its name in the file of known peers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl Peer {
             let message = format!(
                 "no peer is called {name}: `weftline peers` lists the names; otherwise give a fingerprint"
             );
-            Failure::new(Exit::Usage, message)
+            Failure::usage(message)
         })?;
         Ok(known.peer)
     }

@@ -109,7 +109,6 @@ async fn open(
     reporter: Reporter,
 ) -> Result<Opened<impl Fn() -> Standings, impl AsyncFnOnce(&Stopper) -> Result<(), SessionError>>>
 {
-    let usage = |message: &str| Failure::new(Exit::Usage, message);
     if args.insecure_udp {
         return Err(insecure().into());
     }
@@ -119,7 +118,7 @@ async fn open(
     }
     let Some(first) = ready.first() else {
         let message = "there is no service to serve: give --config FILE with a table for each, [recv], [relay], [forward] or [tun]";
-        return Err(usage(message).into());
+        return Err(Failure::usage(message).into());
     };
     let mut config = first.config.clone();
     let sessions = ready.iter().map(|service| {
@@ -185,10 +184,7 @@ async fn open(
 }
 
 fn insecure() -> Failure {
-    Failure::new(
-        Exit::Usage,
-        "serve has to authenticate its peers: omit --insecure-udp",
-    )
+    Failure::usage("serve has to authenticate its peers: omit --insecure-udp")
 }
 
 /// An [`Offer`] of any service.
@@ -247,7 +243,7 @@ fn one(
             let message = format!(
                 "[{name}] is no service: there are [recv], [relay], [forward] and, on Linux, [tun]"
             );
-            Err(Failure::new(Exit::Usage, message).into())
+            Err(Failure::usage(message).into())
         }
     }
 }

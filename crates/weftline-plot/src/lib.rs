@@ -26,10 +26,19 @@ pub use surface::{SurfaceLabels, surface};
 
 /// The style sheet of charts.
 pub const CHART_STYLE: &str = include_str!("chart.css");
-/// The style sheet of the page around them.
-pub const PAGE_STYLE: &str = include_str!("page.css");
 /// Number of colours.
 pub const STYLES: usize = 12;
+
+/// A whole page: its title, rules of its own for the style sheet, and what it shows below the title, as HTML.
+pub fn page(title: &str, style: &str, body: &str) -> String {
+    let (title, page_style) = (escape(title), include_str!("page.css"));
+    format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <title>{title}</title>\n<style>\n{CHART_STYLE}{page_style}{style}</style></head>\n\
+         <body><main>\n<h1>{title}</h1>\n{body}</main></body></html>\n"
+    )
+}
 
 /// `chart` with its caption.
 pub fn figure(chart: &str, caption: &str) -> String {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use weftline::Preset;
 use weftline_netem::LossModel;
-use weftline_plot::{Axis, CHART_STYLE, Marks, PAGE_STYLE, Series, chart, escape, figure};
+use weftline_plot::{Axis, CHART_STYLE, Marks, Series, chart, escape, figure};
 
 use super::Report;
 use super::lateness::Exactness;
@@ -21,15 +21,8 @@ const LEAST_MS: f64 = 0.1;
 
 /// The page.
 pub(super) fn page(report: &Report<'_>) -> String {
-    let mut page = String::new();
-    let title = "Weftline demo";
     // Writing to a string cannot fail, here and below.
-    let _ = write!(
-        page,
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>{title}</title>\n<style>\n{CHART_STYLE}{PAGE_STYLE}</style></head>\n<body><main>\n<h1>{title}</h1>\n"
-    );
+    let mut page = String::new();
     let _ = writeln!(
         page,
         "<p class=\"lead\">{}</p>",
@@ -73,7 +66,7 @@ pub(super) fn page(report: &Report<'_>) -> String {
         report.elapsed.as_secs_f64(),
         escape(&Exactness::of(report.runs.iter().map(|r| r.path.lateness)).sentence())
     );
-    page + "</main></body></html>\n"
+    weftline_plot::page("Weftline demo", "", &page)
 }
 
 /// The distribution of delays as a separate picture, if there are any.

@@ -6,7 +6,7 @@ use weftline_netem::units::duration;
 
 use super::workload::STAMP;
 use super::{DemoArgs, load_of};
-use crate::ui::{Exit, Failure};
+use crate::ui::Failure;
 
 const LONGEST_RTT: Duration = Duration::from_secs(10);
 /// A shorter queue drops packets that arrived back to back.
@@ -24,7 +24,7 @@ const MOST_LOSS: f64 = 0.9;
 /// # Errors
 /// A setting is out of range; the message names its flag.
 pub(super) fn check(args: &DemoArgs) -> Result<(), Failure> {
-    problem(args).map_or(Ok(()), |message| Err(Failure::new(Exit::Usage, message)))
+    problem(args).map_or(Ok(()), |message| Err(Failure::usage(message)))
 }
 
 fn problem(args: &DemoArgs) -> Option<String> {
@@ -92,7 +92,7 @@ mod tests {
         ] {
             let error = check(&args(arguments)).unwrap_err();
             assert!(
-                error.message.contains(flag) && error.exit == Exit::Usage,
+                error.message.contains(flag) && error.exit == crate::ui::Exit::Usage,
                 "{error}"
             );
         }

@@ -243,7 +243,7 @@ impl Targets {
         let page = args.html.clone().or(default);
         if page.is_some() && page == args.svg {
             let message = "--svg: give a file other than the report";
-            return Err(Failure::new(Exit::Usage, message).into());
+            return Err(Failure::usage(message).into());
         }
         let open = |flag, path: Option<&PathBuf>| path.map(|p| Target::open(flag, p)).transpose();
         Ok(Targets {
@@ -320,7 +320,7 @@ fn prepare_file(args: &DemoArgs, scratch: &Path) -> Result<(PathBuf, String)> {
         .with_context(|| format!("copying {}", source.display()))?;
     if copied == 0 {
         let message = format!("--file: {} is empty", source.display());
-        return Err(Failure::new(Exit::Usage, message).into());
+        return Err(Failure::usage(message).into());
     }
     Ok((target, name))
 }

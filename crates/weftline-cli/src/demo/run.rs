@@ -14,7 +14,7 @@ use weftline_netem::LinkConfig;
 use super::path::{Path, PathReport};
 use super::workload::{MessageStream, Outcome, file, messages};
 use crate::preset::PresetChoice;
-use crate::ui::{Exit, Failure};
+use crate::ui::Failure;
 
 /// The share of the link's rate that the engine uses: the rest is for QUIC's own packets.
 const RATE_SHARE: f64 = 0.95;
@@ -167,8 +167,7 @@ async fn carry(
 }
 
 fn config(setup: &Setup<'_>, choice: &PresetChoice) -> Result<EndpointConfig> {
-    let usage = |message: String| Failure::new(Exit::Usage, message);
-    let mut session = choice.config().map_err(usage)?;
+    let mut session = choice.config().map_err(Failure::usage)?;
     session.scheme.set_share(setup.repair_share);
     let rate = (setup.rate as f64 * RATE_SHARE) as u64;
     session.rate = RateControl::Fixed {

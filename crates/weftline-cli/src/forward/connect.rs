@@ -85,12 +85,11 @@ async fn open(
     args: ConnectArgs,
     reporter: Reporter,
 ) -> Result<Opened<impl Fn() -> Snapshot, impl AsyncFnOnce(&Stopper) -> Result<(), SessionError>>> {
-    let usage = |message: String| Failure::new(Exit::Usage, message);
     let mut endpoint = args.bounds.endpoint(&args.session)?;
     args.stay.monitor.complete(&mut endpoint);
     args.paths.complete(&mut endpoint)?;
     let (Some(via), Some(peer)) = (args.via, args.peer) else {
-        return Err(usage("--via ADDR and --peer FINGERPRINT are needed".into()).into());
+        return Err(Failure::usage("--via ADDR and --peer FINGERPRINT are needed").into());
     };
     let local = args
         .local
@@ -111,7 +110,7 @@ async fn open(
     });
     let listen: Vec<_> = listen.collect();
     if listen.is_empty() && args.remote.is_empty() {
-        return Err(usage(format!("nothing to forward: give {RULES}")).into());
+        return Err(Failure::usage(format!("nothing to forward: give {RULES}")).into());
     }
     let check = &args.stay.config;
     let identity = check.identity(args.session.identity.as_deref())?;
@@ -129,7 +128,7 @@ async fn open(
         OpenError::Listen { .. } => {
             Failure::new(Exit::General, format!("{error}; choose another port"))
         }
-        error => usage(error.to_string()),
+        error => Failure::usage(error.to_string()),
     })?;
     #[cfg(target_os = "linux")]
     let capture = match &args.transparent[..] {

@@ -8,7 +8,7 @@ use weftline_apps::forward::Bounds;
 use weftline_netem::units;
 
 use crate::options::{AgainOptions, SessionOptions, stats, wait};
-use crate::ui::{Exit, Failure};
+use crate::ui::Failure;
 
 /// The limits of connections.
 #[derive(Args, Clone, Debug)]
@@ -40,7 +40,7 @@ impl BoundsOptions {
     pub(super) fn endpoint(&self, session: &SessionOptions) -> Result<EndpointConfig, Failure> {
         if session.insecure_udp {
             let message = "forward has to authenticate its peer: omit --insecure-udp";
-            return Err(Failure::new(Exit::Usage, message));
+            return Err(Failure::usage(message));
         }
         let mut config = session.endpoint()?;
         self.again.complete(&mut config);
@@ -54,7 +54,7 @@ impl BoundsOptions {
     /// A bound is out of range, which the command line has checked before.
     pub(super) fn bounds(&self) -> Result<Bounds, Failure> {
         let bounds = Bounds::new(self.connections, self.buffer, self.drain_timeout);
-        bounds.map_err(|error| Failure::new(Exit::Usage, error.to_string()))
+        bounds.map_err(|error| Failure::usage(error.to_string()))
     }
 }
 

@@ -162,11 +162,11 @@ impl RecvArgs {
     pub(crate) fn offer(mut self, output: OutputOptions) -> Result<Offer<Counts>> {
         if is_stdout(&self) {
             let message = "`-` is for one file: name a directory";
-            return Err(Failure::new(Exit::Usage, message).into());
+            return Err(Failure::usage(message).into());
         }
         if self.code {
             let message = "only `weftline recv` shows codes: pair with it first";
-            return Err(Failure::new(Exit::Usage, message).into());
+            return Err(Failure::usage(message).into());
         }
         self.stay.config.writes(self.directory.as_deref())?;
         self.keep = true;
@@ -236,15 +236,14 @@ type Opened = (Door, Option<Arc<Guests>>, Option<Inbox>, Watch);
 async fn open(args: &RecvArgs, output: OutputOptions) -> Result<Opened> {
     let to_stdout = is_stdout(args);
     if to_stdout && args.keep {
-        return Err(Failure::new(
-            Exit::Usage,
+        return Err(Failure::usage(
             "--keep needs a directory: only one file can go to standard output",
         )
         .into());
     }
     if to_stdout && output.json {
         let message = "--json and `-` would both write to standard output: use only one of them";
-        return Err(Failure::new(Exit::Usage, message).into());
+        return Err(Failure::usage(message).into());
     }
     let mut config = args.session.endpoint()?;
     args.stay.monitor.complete(&mut config);

@@ -122,7 +122,7 @@ fn cannot_open(error: &OpenError) -> Failure {
     match error {
         OpenError::TooManyRules { most, .. } => {
             let message = format!("more than {most} rules: start a second relay for the rest");
-            Failure::new(Exit::Usage, message)
+            Failure::usage(message)
         }
         OpenError::Listen { .. } => Failure::new(
             Exit::General,

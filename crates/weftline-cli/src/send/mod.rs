@@ -98,7 +98,7 @@ pub(crate) async fn run(args: SendArgs, output: OutputOptions) -> Result<Exit> {
 
 /// What is to be sent.
 async fn prepare(args: &SendArgs, output: OutputOptions) -> Result<Listing> {
-    let usage = |message| Err(Failure::new(Exit::Usage, message).into());
+    let usage = |message| Err(Failure::usage(message).into());
     if let To::Code(_) = args.places.to
         && (args.peer.is_some() || args.code.is_some() || args.session.insecure_udp)
     {

@@ -117,7 +117,7 @@ fn stranger(address: &Address) -> Failure {
             "nobody is known at {address}: run `weftline recv` there and give the code that it shows (--code), or name the receiver with --peer"
         ),
     };
-    Failure::new(Exit::Usage, message)
+    Failure::usage(message)
 }
 
 /// The session with a receiver that is known at this address: it needs no code. So an old code that is given

@@ -72,7 +72,7 @@ async fn open(
     args.again.complete(&mut endpoint);
     args.paths.complete(&mut endpoint)?;
     let Some(address) = args.address else {
-        return Err(Failure::new(Exit::Usage, "ADDR is needed").into());
+        return Err(Failure::usage("ADDR is needed").into());
     };
     let check = &args.stay.config;
     let ends = args.session.ends(args.peer.as_ref(), check)?;

@@ -14,7 +14,7 @@ use weftline_apps::tun::{IpNet, Lease, System};
 
 use super::system::{self, Setup, Up};
 use crate::system::network;
-use crate::ui::{Exit, Failure, exit};
+use crate::ui::{Failure, exit};
 
 /// Options that say what goes into the tunnel.
 #[derive(Args, Clone, Debug)]
@@ -98,7 +98,7 @@ impl NetworkOptions {
         if self.kill_switch && routes.is_empty() {
             let message =
                 "--kill-switch needs to know what it stops: add --default-route, or --route";
-            return Err(Failure::new(Exit::Usage, message).into());
+            return Err(Failure::usage(message).into());
         }
         endpoint.socket_mark = Some(system::mark(name));
         // Asked before the kill switch is on. If the name is not known yet, connecting asks again.

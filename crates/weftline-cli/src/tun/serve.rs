@@ -112,7 +112,7 @@ impl ServeArgs {
         options.timeout = self.session.timeout;
         let lists = self.listen.lists(Protocol::Tun);
         let server = Server::new(options, move |event| tell(&event, &reporter, lists));
-        let server = server.map_err(|error| Failure::new(Exit::Usage, error.to_string()))?;
+        let server = server.map_err(|error| Failure::usage(error.to_string()))?;
         let lease = server.lease();
         let setup = Setup {
             name: self.name,

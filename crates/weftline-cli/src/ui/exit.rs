@@ -76,6 +76,11 @@ impl Failure {
             message: printable(&message.into()),
         }
     }
+
+    /// A wrong command line.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Failure::new(Exit::Usage, message)
+    }
 }
 
 /// `error` and its causes in one line, with its exit code.

@@ -165,8 +165,7 @@ pub(crate) async fn run(args: ViewArgs, output: OutputOptions) -> Result<Exit> {
 
 impl ViewArgs {
     fn options(&self) -> Result<(ViewOptions, SourceOptions), Failure> {
-        let usage = |message: String| Failure::new(Exit::Usage, message);
-        let mut session = self.preset.config().map_err(usage)?;
+        let mut session = self.preset.config().map_err(Failure::usage)?;
         if self.rate.is_some() {
             session.rate = RateControl::Fixed {
                 rate: self.rate,

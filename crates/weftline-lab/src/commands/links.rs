@@ -1,6 +1,6 @@
 //! Options `--link` and `--back`.
 
-use weftline_cli::ui::{Exit, Failure};
+use weftline_cli::ui::Failure;
 use weftline_emulator::{Links, UnreadableLink};
 use weftline_sim::engine::Path;
 
@@ -16,7 +16,7 @@ pub(super) fn links(link: &str, back: Option<&str>) -> Result<Links, Failure> {
             UnreadableLink::Forward(why) => format!("--link: {why}"),
             UnreadableLink::Back(why) => format!("--back: {why}"),
         };
-        Failure::new(Exit::Usage, message)
+        Failure::usage(message)
     })
 }
 
@@ -32,8 +32,7 @@ pub(super) fn several(
 ) -> Result<Vec<Links>, Failure> {
     if let Some(name) = pair {
         let found = Profile::find(name);
-        let found =
-            found.map_err(|error| Failure::new(Exit::Usage, format!("--paths: {error}")))?;
+        let found = found.map_err(|error| Failure::usage(format!("--paths: {error}")))?;
         let paths = found.0.paths(found.1).into_iter();
         return Ok(paths
             .map(|Path { forward, back }| Links { forward, back })
@@ -41,7 +40,7 @@ pub(super) fn several(
     }
     if back.len() > links.len() {
         let message = "give --link once for each path, and --back not more often";
-        return Err(Failure::new(Exit::Usage, message.to_owned()));
+        return Err(Failure::usage(message.to_owned()));
     }
     pairs(links, back)
         .map(|(link, back)| self::links(link, back))

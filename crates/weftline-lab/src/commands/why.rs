@@ -51,14 +51,17 @@ fn late(text: &str) -> Result<Duration, String> {
 }
 
 pub(crate) fn run(args: &WhyArgs, output: OutputOptions) -> Result<Exit> {
-    let usage = |message: String| Failure::new(Exit::Usage, message);
-    let logs = Logs::read(&args.logs).map_err(|e| usage(e.to_string()))?;
+    let logs = Logs::read(&args.logs).map_err(|e| Failure::usage(e.to_string()))?;
     let late_us = i64::try_from(args.late.as_micros()).unwrap_or(i64::MAX / 2);
-    let explanation = logs.explain(late_us).map_err(|e| usage(e.to_string()))?;
+    let explanation = logs
+        .explain(late_us)
+        .map_err(|e| Failure::usage(e.to_string()))?;
     let checked = match args.check {
         false => None,
         true => Some(explanation.check(&logs).ok_or_else(|| {
-            usage("--check needs the log of a simulation, with what the links did".to_owned())
+            Failure::usage(
+                "--check needs the log of a simulation, with what the links did".to_owned(),
+            )
         })?),
     };
     match output.json {

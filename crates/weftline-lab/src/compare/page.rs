@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use weftline_plot::{CHART_STYLE, PAGE_STYLE, escape};
+use weftline_plot::escape;
 
 use super::figures::figures;
 use super::results::{Results, SuiteResults};
@@ -17,15 +17,8 @@ pub fn page(results: &Results, command: &str) -> String {
         .map(|suite| suite.name.as_str())
         .collect();
     let title = format!("Transports compared: {}", names.join(", "));
-    let title = escape(&title);
-    let mut page = String::new();
     // Writing to a string cannot fail, here and below.
-    let _ = write!(
-        page,
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>{title}</title>\n<style>\n{CHART_STYLE}{PAGE_STYLE}</style></head>\n<body><main>\n<h1>{title}</h1>\n"
-    );
+    let mut page = String::new();
     for suite in &results.suites {
         page += &section(suite);
     }
@@ -37,7 +30,7 @@ pub fn page(results: &Results, command: &str) -> String {
         escape(command),
         escape(&results.version)
     );
-    page + "</main></body></html>\n"
+    weftline_plot::page(&title, "", &page)
 }
 
 /// Text in which words between backticks are marked as code.

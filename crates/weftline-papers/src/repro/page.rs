@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::check::{Check, Verdict};
 use super::picture::Source;
 use super::report::{Became, Entry, Report, is_speed, reasons};
-use weftline_plot::{CHART_STYLE, PAGE_STYLE, escape};
+use weftline_plot::escape;
 
 const STYLE: &str = include_str!("page.css");
 
@@ -81,15 +81,8 @@ const VERDICTS: [&[Verdict]; 5] = [
 /// The page.
 pub fn page(report: &Report<'_>) -> String {
     let title = "The papers' figures, run again";
-    let mut page = String::new();
     // Writing to a string cannot fail, here and below.
-    let _ = write!(
-        page,
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>{title}</title>\n<style>\n{CHART_STYLE}{PAGE_STYLE}{STYLE}</style></head>\n<body><main>\n\
-         <h1>{title}</h1>\n"
-    );
+    let mut page = String::new();
     page += "<p>Each figure and table of the five papers that Weftline builds on, run again. The column \
              <b>paper</b> has only what the paper prints, <b>theory</b> our formula, <b>simulation</b> our \
              simulation of the paper's model, <b>engine</b> Weftline itself with the preset of that paper, and \
@@ -116,13 +109,12 @@ pub fn page(report: &Report<'_>) -> String {
         page,
         "<section><h2>How this was made</h2>\n<pre>{}</pre>\n\
          <p>{}. {points} points, which took {:.1} minutes of one processor in total. All numbers but those of the lab \
-         and the speeds are repeatable.</p></section>\n\
-         </main></body></html>\n",
+         and the speeds are repeatable.</p></section>\n",
         escape(&report.command),
         escape(&report.program),
         seconds / 60.0,
     );
-    page
+    weftline_plot::page(title, STYLE, &page)
 }
 
 /// The rules of verdicts and the marks of the charts.

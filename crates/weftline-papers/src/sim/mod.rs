@@ -5,4 +5,7 @@
 
 mod cpu;
 pub mod fecframe;
+mod parallel;
 pub mod slots;
+
+pub use parallel::in_parallel;

@@ -107,8 +107,6 @@ impl EventLogs {
     }
 }
 
-impl Logs {}
-
 impl fmt::Debug for EventLogs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Logs { folder, size, .. } = &*self.0;

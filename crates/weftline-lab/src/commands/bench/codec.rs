@@ -74,7 +74,7 @@ pub(super) fn run(args: &CodecArgs, output: OutputOptions) -> Result<Exit> {
     let mut names = Names::of(&plan)?;
     if names.0.is_empty() {
         let message = "--filter: no case has this name; --list shows all names";
-        return Err(Failure::new(Exit::Usage, message).into());
+        return Err(Failure::usage(message).into());
     }
     if args.list {
         list(&mut names, output);

@@ -73,7 +73,7 @@ pub(crate) fn run(args: &ReproArgs, output: OutputOptions) -> Result<Exit> {
     };
     let figures = repro::figures(scale);
     let chosen = repro::select(&figures, &args.figures)
-        .map_err(|error| Failure::new(Exit::Usage, error.to_string()))?;
+        .map_err(|error| Failure::usage(error.to_string()))?;
     if args.list {
         list(&chosen, output)?;
         return Ok(Exit::Ok);

@@ -125,7 +125,7 @@ pub(super) fn seconds(name: &str, secs: f64) -> Result<Duration, Failure> {
     let fits = (0.0..=86_400.0).contains(&secs);
     fits.then(|| Duration::from_secs_f64(secs)).ok_or_else(|| {
         let message = format!("--{name} is in seconds, 0 to 86400, not {secs}");
-        Failure::new(Exit::Usage, message)
+        Failure::usage(message)
     })
 }
 

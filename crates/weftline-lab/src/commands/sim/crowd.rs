@@ -94,14 +94,14 @@ pub(super) struct CrowdArgs {
 
 impl CrowdArgs {
     fn crowd(&self) -> Result<Crowd, Failure> {
-        let usage = |message: String| Failure::new(Exit::Usage, message);
-        let mut config = schemes::read(&self.settings).map_err(|e| usage(e.to_string()))?;
+        let mut config =
+            schemes::read(&self.settings).map_err(|e| Failure::usage(e.to_string()))?;
         config.datagram_overhead = self.overhead;
-        check_paths(&config, self.paths.into()).map_err(|e| usage(e.to_string()))?;
+        check_paths(&config, self.paths.into()).map_err(|e| Failure::usage(e.to_string()))?;
         let links = links(&self.link, self.back.as_deref())?;
         let members = self.members()?;
         if members.is_empty() {
-            return Err(usage(
+            return Err(Failure::usage(
                 "there are no flows: give --flows 2 or more".to_owned(),
             ));
         }

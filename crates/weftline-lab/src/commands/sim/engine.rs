@@ -113,11 +113,10 @@ pub(super) struct EngineArgs {
 }
 
 pub(super) fn run(args: &EngineArgs, output: OutputOptions) -> Result<Exit> {
-    let usage = |message: String| Failure::new(Exit::Usage, message);
-    let mut config = schemes::read(&args.settings).map_err(|e| usage(e.to_string()))?;
+    let mut config = schemes::read(&args.settings).map_err(|e| Failure::usage(e.to_string()))?;
     config.datagram_overhead = args.overhead;
     let paths = paths(args)?;
-    check_paths(&config, paths.len()).map_err(|e| usage(e.to_string()))?;
+    check_paths(&config, paths.len()).map_err(|e| Failure::usage(e.to_string()))?;
     let mut experiment = Experiment {
         config,
         paths,
@@ -132,21 +131,27 @@ pub(super) fn run(args: &EngineArgs, output: OutputOptions) -> Result<Exit> {
         close: args.close,
     };
     if args.with_events && !output.json {
-        return Err(usage("--with-events adds to what --json prints: give both".to_owned()).into());
+        return Err(Failure::usage(
+            "--with-events adds to what --json prints: give both".to_owned(),
+        )
+        .into());
     }
     if args.close && !args.with_events && args.events.is_none() {
-        return Err(usage(
+        return Err(Failure::usage(
             "--close belongs to an event log: give --events or --with-events".to_owned(),
         )
         .into());
     }
     if args.symbols && !output.json {
-        return Err(usage("--symbols adds to what --json prints: give both".to_owned()).into());
+        return Err(
+            Failure::usage("--symbols adds to what --json prints: give both".to_owned()).into(),
+        );
     }
     if args.events.is_some() && args.seeds > 1 {
-        return Err(
-            usage("--events writes the log of one run: leave out --seeds".to_owned()).into(),
-        );
+        return Err(Failure::usage(
+            "--events writes the log of one run: leave out --seeds".to_owned(),
+        )
+        .into());
     }
     let most = match args.events {
         Some(_) => Some(MOST_IN_FILE),
@@ -161,7 +166,8 @@ pub(super) fn run(args: &EngineArgs, output: OutputOptions) -> Result<Exit> {
             continue;
         };
         let logged = experiment.run_logged(most - entries);
-        let (outcome, log) = logged.map_err(|_| usage(TooManyEntries { most }.to_string()))?;
+        let (outcome, log) =
+            logged.map_err(|_| Failure::usage(TooManyEntries { most }.to_string()))?;
         outcomes.push(outcome);
         if args.symbols {
             told.push(symbols(&log, args.series && n == 0));

@@ -69,10 +69,10 @@ fn name(text: &str) -> Result<String, String> {
 }
 
 pub(super) fn run(args: &PathsArgs, output: OutputOptions) -> Result<Exit> {
-    let mut config = schemes::read(&args.settings)
-        .map_err(|error| Failure::new(Exit::Usage, error.to_string()))?;
+    let mut config =
+        schemes::read(&args.settings).map_err(|error| Failure::usage(error.to_string()))?;
     config.datagram_overhead = args.overhead;
-    check_paths(&config, 2).map_err(|error| Failure::new(Exit::Usage, error.to_string()))?;
+    check_paths(&config, 2).map_err(|error| Failure::usage(error.to_string()))?;
     let wanted = |name: &str| args.only.is_empty() || args.only.iter().any(|n| n == name);
     let chosen = PROFILES.into_iter().filter(|profile| wanted(profile.name));
     let pairs = chosen.flat_map(|profile| {
@@ -83,8 +83,9 @@ pub(super) fn run(args: &PathsArgs, output: OutputOptions) -> Result<Exit> {
             .map(move |order| (profile, order))
     });
     let recordings = match &args.traces {
-        Some(folder) => recordings::open(folder)
-            .map_err(|error| Failure::new(Exit::Usage, error.to_string()))?,
+        Some(folder) => {
+            recordings::open(folder).map_err(|error| Failure::usage(error.to_string()))?
+        }
         None => Vec::new(),
     };
     let available = || std::thread::available_parallelism().map_or(1, usize::from);

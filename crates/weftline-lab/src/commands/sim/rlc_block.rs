@@ -153,7 +153,7 @@ fn example(args: &RlcBlockArgs, output: OutputOptions) -> Result<Exit> {
     };
     let shown = example.run().map_err(|error| {
         let message = format!("{error}; an example has at most {LARGEST} packets");
-        Failure::new(Exit::Usage, message)
+        Failure::usage(message)
     })?;
     let mut out = Computed::default();
     out.hidden("k", args.k)
@@ -184,7 +184,6 @@ fn example(args: &RlcBlockArgs, output: OutputOptions) -> Result<Exit> {
 }
 
 fn datagrams(args: &RlcBlockArgs, output: OutputOptions) -> Result<Exit> {
-    let usage = |message: String| Failure::new(Exit::Usage, message);
     let mut out = Computed::default();
     out.hidden("k", args.k).hidden("q", args.q);
     for header in ["seed", "vector"] {
@@ -194,9 +193,10 @@ fn datagrams(args: &RlcBlockArgs, output: OutputOptions) -> Result<Exit> {
             format!("field={}", 1_u32 << args.q.min(31)),
             format!("header={header}"),
         ];
-        let config = schemes::read(&settings).map_err(|e| usage(e.to_string()))?;
-        let parts = first_repair(&config, args.run.seed()).map_err(|e| usage(e.to_string()))?;
-        let parts = parts.ok_or_else(|| usage("the engine sent no repair".to_owned()))?;
+        let config = schemes::read(&settings).map_err(|e| Failure::usage(e.to_string()))?;
+        let parts =
+            first_repair(&config, args.run.seed()).map_err(|e| Failure::usage(e.to_string()))?;
+        let parts = parts.ok_or_else(|| Failure::usage("the engine sent no repair".to_owned()))?;
         out.line(format!("header with the {header}:"));
         for part in &parts {
             out.line(format!("{:>6} {:<14} {}", part.bytes, part.name, part.hex));

@@ -74,10 +74,10 @@ fn loss(text: &str) -> Result<String, String> {
 }
 
 pub(super) fn run(args: &TracesArgs, output: OutputOptions) -> Result<Exit> {
-    let usage = |message: String| Failure::new(Exit::Usage, message);
     let config = |text: &str| {
         let words: Vec<&str> = text.split_whitespace().collect();
-        let mut config = schemes::read(&words).map_err(|error| usage(error.to_string()))?;
+        let mut config =
+            schemes::read(&words).map_err(|error| Failure::usage(error.to_string()))?;
         config.datagram_overhead = args.overhead;
         Ok::<_, Failure>(config)
     };
@@ -90,7 +90,8 @@ pub(super) fn run(args: &TracesArgs, output: OutputOptions) -> Result<Exit> {
         }
         false => &args.folder,
     };
-    let mut recordings = recordings::open(folder).map_err(|error| usage(error.to_string()))?;
+    let mut recordings =
+        recordings::open(folder).map_err(|error| Failure::usage(error.to_string()))?;
     if !args.only.is_empty() {
         recordings.retain(|r| args.only.iter().any(|text| r.name.contains(text)));
     }
@@ -99,7 +100,7 @@ pub(super) fn run(args: &TracesArgs, output: OutputOptions) -> Result<Exit> {
             "--only: no trace has `{}` in its name",
             args.only.join("` or `")
         );
-        return Err(usage(message).into());
+        return Err(Failure::usage(message).into());
     }
     let available = || std::thread::available_parallelism().map_or(1, usize::from);
     let comparison = Comparison {
@@ -111,7 +112,7 @@ pub(super) fn run(args: &TracesArgs, output: OutputOptions) -> Result<Exit> {
         seeds: args.seeds,
         threads: args.threads.map_or_else(available, |n| n as usize),
     };
-    let cases = comparison.run().map_err(usage)?;
+    let cases = comparison.run().map_err(Failure::usage)?;
     if output.json {
         output::print(json!({
             "settings": args.settings, "against": args.against, "secs": args.secs, "seeds": args.seeds, "cases": cases

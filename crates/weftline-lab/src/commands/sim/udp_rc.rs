@@ -91,10 +91,7 @@ fn time(text: &str) -> Result<Duration, String> {
 pub(super) fn run(args: &UdpRcArgs, output: OutputOptions) -> Result<Exit> {
     let symbols = |bytes: usize| u32::try_from(bytes.div_ceil(args.symbol as usize)).ok();
     let k = args.k.or_else(|| symbols(args.message?)).ok_or_else(|| {
-        Failure::new(
-            Exit::Usage,
-            "the message has too many packets: make it smaller, or --symbol larger",
-        )
+        Failure::usage("the message has too many packets: make it smaller, or --symbol larger")
     })?;
     let model = UdpRc {
         loss: args.loss,

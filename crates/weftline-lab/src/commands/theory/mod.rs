@@ -51,5 +51,5 @@ pub(crate) fn run(args: &TheoryArgs, output: OutputOptions) -> Result<Exit> {
 }
 
 fn refused(error: TheoryError) -> Failure {
-    Failure::new(Exit::Usage, error.to_string())
+    Failure::usage(error.to_string())
 }

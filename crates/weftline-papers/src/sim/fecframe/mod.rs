@@ -22,7 +22,6 @@ mod ideal;
 mod latencies;
 mod outcome;
 mod paper;
-mod parallel;
 mod payload;
 mod recommend;
 mod report;

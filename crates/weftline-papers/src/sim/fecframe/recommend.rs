@@ -9,7 +9,8 @@ use weftline_fecframe::sizing::{self, Rate, SizingError};
 use weftline_netem::LossModel;
 
 use super::run::run;
-use super::{Code, Experiment, Outcome, StudyError, WindowCode, parallel};
+use super::{Code, Experiment, Outcome, StudyError, WindowCode};
+use crate::sim::in_parallel;
 
 /// Tried code rates, from the cheapest to the lowest that RFC 6363 allows.
 const CODE_RATES: [(u32, u32); 8] = [
@@ -138,7 +139,7 @@ pub fn recommend(
             searches.push(search);
         }
     }
-    let found = parallel::map(&searches, jobs, progress, Search::run)?;
+    let found = in_parallel(&searches, jobs.get(), progress, Search::run)?;
     Ok(places.into_iter().map(|at| found[at].clone()).collect())
 }
 

@@ -3,7 +3,8 @@
 use std::num::NonZeroUsize;
 
 use super::run::{Run, run};
-use super::{Experiment, Outcome, StudyError, parallel};
+use super::{Experiment, Outcome, StudyError};
+use crate::sim::in_parallel;
 
 /// Runs all experiments, each with the seeds `first..first + runs`, on `jobs` threads; `progress`
 /// receives the number of finished runs and of all runs. All results but the speeds are
@@ -24,7 +25,7 @@ pub fn run_all(
     // Seed by seed, so that the speeds of all experiments are measured at about the same times.
     let each = |n| (0..experiments.len()).map(move |index| (index, first.wrapping_add(n)));
     let all: Vec<(usize, u64)> = (0..u64::from(runs)).flat_map(each).collect();
-    let results = parallel::map(&all, jobs, progress, |(index, seed)| {
+    let results = in_parallel(&all, jobs.get(), progress, |(index, seed)| {
         run(&experiments[*index], *seed)
     })?;
     let mut each: Vec<Vec<(u64, Run)>> = vec![Vec::new(); experiments.len()];

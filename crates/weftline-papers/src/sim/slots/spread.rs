@@ -1,8 +1,8 @@
 //! Runs of a model over the machine's threads.
 
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::convert::Infallible;
+
+use crate::sim::in_parallel;
 
 /// Called with the number of finished runs and of all runs.
 pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
@@ -17,38 +17,18 @@ pub(super) fn spread<T: Send>(
     progress: Progress<'_>,
     run: impl Fn(u64) -> T + Sync,
 ) -> Vec<T> {
-    let (next, done) = (AtomicU64::new(0), AtomicU64::new(0));
-    let results = Mutex::new(Vec::new());
-    let work = || {
-        loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            if index >= runs {
-                return;
-            }
-            let result = run(index);
-            let lock = results.lock();
-            lock.unwrap_or_else(PoisonError::into_inner)
-                .push((index, result));
-            progress(done.fetch_add(1, Ordering::Relaxed) + 1, runs);
-        }
-    };
-    let others = threads
-        .clamp(1, 1024)
-        .min(usize::try_from(runs).unwrap_or(1024))
-        .saturating_sub(1);
-    std::thread::scope(|scope| {
-        for _ in 0..others {
-            scope.spawn(work);
-        }
-        work();
+    let all: Vec<u64> = (0..runs).collect();
+    let progress = |done: usize, of: usize| progress(done as u64, of as u64);
+    let Ok(results) = in_parallel(&all, threads, progress, |index| {
+        Ok::<T, Infallible>(run(*index))
     });
-    let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
-    results.sort_by_key(|(index, _)| *index);
-    results.into_iter().map(|(_, result)| result).collect()
+    results
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
     use super::*;
 
     #[test]

@@ -165,7 +165,7 @@ pub(super) fn run(args: &FecframeArgs, output: OutputOptions) -> Result<Exit> {
     if let Some(Command::Recommend(args)) = &args.command {
         return recommend::run(args, output);
     }
-    let experiments = experiments(args).map_err(|e| Failure::new(Exit::Usage, e.to_string()))?;
+    let experiments = experiments(args).map_err(|e| Failure::usage(e.to_string()))?;
     if args.with_events {
         return trace(args, &experiments, output);
     }
@@ -195,7 +195,7 @@ pub(super) fn run(args: &FecframeArgs, output: OutputOptions) -> Result<Exit> {
 
 /// Prints what happens in each tick.
 fn trace(args: &FecframeArgs, experiments: &[Experiment], output: OutputOptions) -> Result<Exit> {
-    let usage = |text: &str| Failure::new(Exit::Usage, text.to_owned());
+    let usage = |text: &str| Failure::usage(text.to_owned());
     if !output.json {
         return Err(usage("--with-events adds to what --json prints: give both").into());
     }
@@ -323,22 +323,10 @@ fn write(folder: &Path, outcomes: &[Outcome], results: &str) -> std::io::Result<
     for picture in study::pictures(outcomes) {
         write(&format!("{}.svg", picture.name), &picture.file())?;
     }
-    write("report.html", &study::page(outcomes, &command()))
-}
-
-/// The command line, without the name of the folder.
-fn command() -> String {
-    let mut words = vec!["weftline".to_owned()];
-    let mut rest = std::env::args().skip(1);
-    while let Some(word) = rest.next() {
-        if word == "--out" {
-            rest.next();
-            words.push("--out DIR".to_owned());
-        } else if !word.starts_with("--out=") {
-            words.push(word);
-        }
-    }
-    words.join(" ")
+    write(
+        "report.html",
+        &study::page(outcomes, &output::quoted_command("weftline-lab", "")),
+    )
 }
 
 fn jobs(asked: Option<NonZeroUsize>) -> NonZeroUsize {

@@ -83,7 +83,7 @@ pub(super) fn run(args: &RecommendArgs, output: OutputOptions) -> Result<Exit> {
     progress.end();
     let found = found.map_err(|error| match error {
         WishError::Study(error) => failure(error),
-        error => Failure::new(Exit::Usage, error.to_string()).into(),
+        error => Failure::usage(error.to_string()).into(),
     })?;
     let both = wishes.iter().zip(&found);
     if output.json {

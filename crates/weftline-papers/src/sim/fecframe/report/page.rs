@@ -5,19 +5,13 @@ use std::fmt::Write;
 use super::super::Outcome;
 use super::pictures::pictures;
 use super::tables::{self, Rows};
-use weftline_plot::{CHART_STYLE, PAGE_STYLE, escape, figure};
+use weftline_plot::{escape, figure};
 
 /// The page; `command` is the command that makes it again.
 pub fn page(outcomes: &[Outcome], command: &str) -> String {
     let title = "FECFRAME: block against sliding window";
-    let mut page = String::new();
     // Writing to a string cannot fail, here and below.
-    let _ = write!(
-        page,
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>{title}</title>\n<style>\n{CHART_STYLE}{PAGE_STYLE}</style></head>\n<body><main>\n<h1>{title}</h1>\n"
-    );
+    let mut page = String::new();
     page += "<p>After Roca, Teibi, Burdinat, Tran and Thienot, \"Block or Convolutional AL-FEC Codes? A \
              Performance Comparison for Robust Low-Latency Communications\". One tick for each source \
              symbol; code rate 2/3; source and repair packets have the same loss rate. The codecs are \
@@ -58,11 +52,11 @@ pub fn page(outcomes: &[Outcome], command: &str) -> String {
         "<details><summary>All numbers</summary>\n<p class=\"small\">Latencies in ticks; \"late\" symbols were \
          decoded after their deadline; standard errors from parts of a twentieth of a run.</p>\n{all}</details>\n\
          <h2>How this was made</h2>\n<pre>{}</pre>\n<p>weftline {}. All numbers but the speeds are \
-         repeatable.</p>\n</main></body></html>\n",
+         repeatable.</p>\n",
         escape(command),
         env!("CARGO_PKG_VERSION"),
     );
-    page
+    weftline_plot::page(title, "", &page)
 }
 
 fn section(page: &mut String, title: &str, about: &str, rows: Option<Rows>) {

@@ -1,6 +1,5 @@
-//! Work on several threads.
+//! Independent work on several threads.
 
-use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -10,9 +9,9 @@ use std::thread;
 ///
 /// # Errors
 /// The failure of the first item that failed.
-pub(super) fn map<T: Sync, R: Send, E: Send>(
+pub fn in_parallel<T: Sync, R: Send, E: Send>(
     items: &[T],
-    jobs: NonZeroUsize,
+    threads: usize,
     progress: impl Fn(usize, usize) + Sync,
     f: impl Fn(&T) -> Result<R, E> + Sync,
 ) -> Result<Vec<R>, E> {
@@ -33,7 +32,7 @@ pub(super) fn map<T: Sync, R: Send, E: Send>(
         }
     };
     thread::scope(|scope| {
-        for _ in 0..jobs.get().min(items.len()) {
+        for _ in 0..threads.clamp(1, 1024).min(items.len()) {
             scope.spawn(work);
         }
     });
@@ -48,17 +47,16 @@ mod tests {
 
     #[test]
     fn results_are_in_the_order_of_the_items() {
-        let jobs = NonZeroUsize::new(3).unwrap();
         let items: Vec<u64> = (0..50).collect();
         let most = AtomicUsize::new(0);
         let progress = |done, all| {
             assert_eq!(all, 50);
             most.fetch_max(done, Ordering::Relaxed);
         };
-        let squares = map(&items, jobs, progress, |n| Ok::<_, ()>(n * n));
+        let squares = in_parallel(&items, 3, progress, |n| Ok::<_, ()>(n * n));
         assert_eq!(squares.unwrap()[49], 49 * 49);
         assert_eq!(most.into_inner(), 50);
         let failing = |n: &u64| if *n == 7 { Err("seven") } else { Ok(*n) };
-        assert_eq!(map(&items, jobs, |_, _| {}, failing), Err("seven"));
+        assert_eq!(in_parallel(&items, 3, |_, _| {}, failing), Err("seven"));
     }
 }
