@@ -102,7 +102,7 @@ impl ListenOptions {
         if self.peer_anyone {
             return Ok(Allowed::anyone());
         }
-        self.named.replace(&self.peer)?;
+        self.named.replace(fingerprints(&self.peer)?);
         let (named, own) = (self.named.clone(), own.clone());
         let listed = Listed::open(service)?;
         Ok(Allowed::from_fn(move |peer| {
@@ -211,15 +211,20 @@ impl Named {
     }
 
     /// From now on these peers count. Returns whether they are others.
-    ///
-    /// # Errors
-    /// Nobody has a name of these; those of before count.
-    fn replace<'a>(&self, peers: impl IntoIterator<Item = &'a Peer>) -> Result<bool> {
-        let peers = peers.into_iter().map(Peer::fingerprint);
-        let peers = peers.collect::<Result<_>>()?;
-        let before = std::mem::replace(&mut *self.lock(), peers);
-        Ok(before != *self.lock())
+    fn replace(&self, peers: BTreeSet<Fingerprint>) -> bool {
+        let mut now = self.lock();
+        let changed = *now != peers;
+        *now = peers;
+        changed
     }
+}
+
+/// Who these peers are.
+///
+/// # Errors
+/// Nobody has a name of these.
+fn fingerprints<'a>(peers: impl IntoIterator<Item = &'a Peer>) -> Result<BTreeSet<Fingerprint>> {
+    peers.into_iter().map(Peer::fingerprint).collect()
 }
 
 /// The port of a server, and where its key is.
@@ -318,11 +323,12 @@ impl Key {
     /// Takes the peers that the command line and its file name now. Returns whether they are others.
     fn name_again(&self) -> Result<bool> {
         let peers = PeersNow::read()?;
-        let mut changed = false;
-        for (table, named) in &self.named {
-            changed |= named.replace(peers.of(*table))?;
-        }
-        Ok(changed)
+        let tables = self.named.iter();
+        let now = tables.map(|(table, named)| Ok((named, fingerprints(peers.of(*table))?)));
+        // All or none: only now nothing can fail.
+        let now: Vec<_> = now.collect::<Result<_>>()?;
+        let changed = now.into_iter().map(|(named, peers)| named.replace(peers));
+        Ok(changed.fold(false, |one, other| one | other))
     }
 }
 

@@ -102,7 +102,7 @@ impl Totals {
     }
 }
 
-/// How many peers servers turned away, those included that [`refused`](crate::Endpoint::refused) does not
+/// How many peers servers turned away, those included that [`Port::refused`](crate::Port::refused) does not
 /// tell one by one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]

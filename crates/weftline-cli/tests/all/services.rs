@@ -302,6 +302,33 @@ fn a_hangup_takes_the_peers_that_the_file_names_now() {
 }
 
 #[test]
+fn a_hangup_takes_the_peers_of_all_tables_or_of_none() {
+    let [home, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let guest = key(other.path());
+    let file = |forward: &str, relay: &str| {
+        format!(
+            "listen = '127.0.0.1:0'\n[forward]\nallow = ['127.0.0.1:9']\n{forward}\n\
+             [relay]\nallow = ['127.0.0.1:9']\n{relay}\n"
+        )
+    };
+    let mut serving = serve(home.path(), &file("", ""));
+    let (peer, address) = serving.listening();
+    let guests = format!("peer = '{guest}'");
+    for (relay, said) in [
+        ("peer = 'nobody'", "no peer is called nobody"),
+        ("peer = true", "[relay]: `peer`"),
+    ] {
+        let changed = file(&guests, relay);
+        std::fs::write(home.path().join("serve.toml"), changed).unwrap();
+        serving.signal("-HUP");
+        serving.line(said);
+        let words = ["forward", "--via", &address, "--peer", &peer, "-D", "0"];
+        let refused = start(other.path(), &words).line("error: ");
+        assert!(refused.contains("must allow "), "{refused}");
+    }
+}
+
+#[test]
 fn a_hangup_takes_a_new_key_and_leaves_sessions_alone() {
     let [home, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
     let words = ["relay", "serve", "--allow", "*:*"];
