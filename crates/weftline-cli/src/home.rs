@@ -72,7 +72,11 @@ pub(crate) fn writable(folder: &Path) -> Result<(), Failure> {
     match tempfile::tempfile_in(above) {
         Ok(_) => Ok(()),
         Err(error) => {
-            let message = format!("cannot write to {}: {error}", above.display());
+            let within = match above == folder {
+                true => String::new(),
+                false => format!(", in {}", above.display()),
+            };
+            let message = format!("cannot write to {}{within}: {error}", folder.display());
             Err(Failure::new(Exit::General, message))
         }
     }

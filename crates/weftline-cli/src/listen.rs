@@ -289,7 +289,7 @@ impl Door {
         }
         match key.name_again() {
             Ok(false) => {}
-            Ok(true) => told.push("the peers of --config are others from now on".to_owned()),
+            Ok(true) => told.push("the file of --config names other peers from now on".to_owned()),
             Err(error) => failed.push(format!(
                 "going on with the peers that were named before: {error:#}"
             )),

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::ui::progress::{megabits, size};
 use crate::ui::report::Standing;
-use crate::ui::summary::Record;
+use crate::ui::summary::{Record, count};
 
 /// Counters of the transfers that have ended. Clones share them.
 #[derive(Clone, Debug, Default)]
@@ -64,19 +64,19 @@ impl Standing for Counts {
 
     fn line(&self, since: &Self, time: Duration) -> String {
         format!(
-            "{} transfers, {} entries, {:.1} Mbit/s",
-            self.transfers,
-            self.complete,
+            "{}, {}, {:.1} Mbit/s",
+            count(self.transfers, "transfer", "transfers"),
+            count(self.complete, "entry", "entries"),
             megabits(self.bytes - since.bytes, time)
         )
     }
 
     fn sentence(&self, time: Duration) -> String {
         format!(
-            "received {} entries ({}) in {} transfers in {:.0} s; {} of them not complete",
-            self.complete,
+            "received {} ({}) in {} within {:.0} s; {} not complete",
+            count(self.complete, "entry", "entries"),
             size(self.bytes),
-            self.transfers,
+            count(self.transfers, "transfer", "transfers"),
             time.as_secs_f64(),
             self.failed_transfers
         )
@@ -84,5 +84,26 @@ impl Standing for Counts {
 
     fn json(&self) -> Value {
         json!(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sentence_tells_what_came_and_what_did_not() {
+        let counts = Counts {
+            transfers: 2,
+            failed_transfers: 1,
+            complete: 1,
+            bytes: 6,
+            ..Counts::default()
+        };
+        let text = counts.sentence(Duration::from_secs(2));
+        assert_eq!(
+            text,
+            "received 1 entry (6 B) in 2 transfers within 2 s; 1 not complete"
+        );
     }
 }

@@ -99,13 +99,9 @@ impl Record {
         } else {
             "received"
         };
-        let entries = if summary.complete == 1 {
-            "1 entry".to_owned()
-        } else {
-            format!("{} entries", summary.complete)
-        };
         let mut text = format!(
-            "{done} {entries}: {} in {:.1} s",
+            "{done} {}: {} in {:.1} s",
+            count(summary.complete.into(), "entry", "entries"),
             size(summary.bytes),
             self.elapsed.as_secs_f64()
         );
@@ -127,6 +123,11 @@ impl Record {
         }
         Some(text)
     }
+}
+
+/// A number of things, for people.
+pub(crate) fn count(number: u64, one: &str, more: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { more })
 }
 
 /// Most names of received entries that are shown.

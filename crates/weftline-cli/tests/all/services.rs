@@ -283,7 +283,7 @@ fn a_hangup_takes_the_peers_that_the_file_names_now() {
         refused();
         write(&format!("peer = '{guest}'\n"));
         serving.signal("-HUP");
-        serving.line("SIGHUP: the peers of --config are others from now on");
+        serving.line("SIGHUP: the file of --config names other peers from now on");
         let mut client = start(other.path(), &words);
         client.line("connected to ");
         // What cannot be read changes nothing; an open session stays where its peer is gone.
@@ -294,7 +294,7 @@ fn a_hangup_takes_the_peers_that_the_file_names_now() {
         start(other.path(), &words).line("connected to ");
         write("");
         serving.signal("-HUP");
-        serving.line("SIGHUP: the peers of --config are others from now on");
+        serving.line("SIGHUP: the file of --config names other peers from now on");
         refused();
         client.signal("-TERM");
         assert_eq!(client.end().0, 143);
