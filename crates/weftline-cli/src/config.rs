@@ -54,6 +54,11 @@ impl ConfigOptions {
         Ok(home::identity(chosen)?.0)
     }
 
+    /// Whether the command is only to be checked.
+    pub(crate) fn only_checks(&self) -> bool {
+        self.check
+    }
+
     /// Call this for each folder that the command will write to; without one it is the current one.
     ///
     /// # Errors

@@ -18,6 +18,7 @@ mod inbox;
 mod key;
 mod listed;
 mod listen;
+mod lock;
 mod monitor;
 mod nearby;
 mod offer;

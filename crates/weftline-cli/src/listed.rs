@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::SystemTime;
 
 use anyhow::Result;
@@ -11,6 +11,7 @@ use weftline::Fingerprint;
 use weftline_apps::Protocol;
 
 use crate::home;
+use crate::lock::lock;
 use crate::ui::terminal;
 
 /// A list that is read again whenever its file has changed.
@@ -45,13 +46,13 @@ impl Listed {
             folder,
             read: Mutex::default(),
         };
-        *listed.lock() = listed.read()?;
+        *lock(&listed.read) = listed.read()?;
         Ok(listed)
     }
 
     /// Whether the peer is in the list now. A list that cannot be read counts as it was before.
     pub(crate) fn has(&self, peer: &Fingerprint) -> bool {
-        let mut now = self.lock();
+        let mut now = lock(&self.read);
         let version = self.version();
         if now.version != version {
             match self.read() {
@@ -82,10 +83,6 @@ impl Listed {
         let file = self.folder.as_ref()?.join(home::list(self.service));
         let metadata = fs::metadata(file).ok()?;
         Some((metadata.modified().ok()?, metadata.len()))
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Read> {
-        self.read.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
@@ -17,6 +17,7 @@ use crate::book;
 use crate::config::{ConfigOptions, PeersNow};
 use crate::home;
 use crate::listed::Listed;
+use crate::lock::lock;
 use crate::options::SessionOptions;
 use crate::peer::Peer;
 use crate::ui::output::{self, quoted, quoted_command};
@@ -188,12 +189,8 @@ impl OwnKey {
         OwnKey(Arc::new(Mutex::new(fingerprint)))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Fingerprint> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn is(&self, peer: &Fingerprint) -> bool {
-        *self.lock() == *peer
+        *lock(&self.0) == *peer
     }
 }
 
@@ -202,17 +199,13 @@ impl OwnKey {
 pub(crate) struct Named(Arc<Mutex<BTreeSet<Fingerprint>>>);
 
 impl Named {
-    fn lock(&self) -> MutexGuard<'_, BTreeSet<Fingerprint>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn has(&self, peer: &Fingerprint) -> bool {
-        self.lock().contains(peer)
+        lock(&self.0).contains(peer)
     }
 
     /// From now on these peers count. Returns whether they are others.
     fn replace(&self, peers: BTreeSet<Fingerprint>) -> bool {
-        let mut now = self.lock();
+        let mut now = lock(&self.0);
         let changed = *now != peers;
         *now = peers;
         changed
@@ -316,7 +309,7 @@ impl Key {
             return Ok(None);
         }
         self.endpoint.set_identity(identity)?;
-        *self.own.lock() = new;
+        *lock(&self.own.0) = new;
         Ok(Some(new))
     }
 

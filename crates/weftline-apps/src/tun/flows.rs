@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
+use super::counts::Traffic;
 use super::packet::Header;
 use crate::flow::{self, FlowInfo, busiest};
 
@@ -70,8 +71,8 @@ impl Key {
 #[derive(Debug)]
 struct Record {
     number: u64,
-    sent: (u64, u64),
-    delivered: (u64, u64),
+    sent: Traffic,
+    delivered: Traffic,
     dropped: u64,
     last: Instant,
 }
@@ -86,12 +87,12 @@ pub(super) struct Flows {
 impl Flows {
     /// Counts a packet that was sent.
     pub(super) fn send(&mut self, key: Key, bytes: usize, now: Instant) {
-        self.count(key, now, |record| add(&mut record.sent, bytes));
+        self.count(key, now, |record| record.sent.add(bytes));
     }
 
     /// Counts a packet that was delivered.
     pub(super) fn deliver(&mut self, key: Key, bytes: usize, now: Instant) {
-        self.count(key, now, |record| add(&mut record.delivered, bytes));
+        self.count(key, now, |record| record.delivered.add(bytes));
     }
 
     /// Counts packets that this end dropped.
@@ -119,8 +120,8 @@ impl Flows {
         }
         let mut record = Record {
             number: flow::number(),
-            sent: (0, 0),
-            delivered: (0, 0),
+            sent: Traffic::default(),
+            delivered: Traffic::default(),
             dropped: 0,
             last: now,
         };
@@ -131,7 +132,7 @@ impl Flows {
     /// Those of the open flows that carried the most.
     pub(super) fn busiest(&self, now: Instant) -> Vec<FlowInfo> {
         let open = self.all.iter().filter(|(_, record)| is_open(record, now));
-        let carried = |(_, record): &(&Key, &Record)| record.sent.1 + record.delivered.1;
+        let carried = |(_, record): &(&Key, &Record)| record.sent.bytes + record.delivered.bytes;
         let few = busiest(open, carried);
         let info = |(key, record): (&Key, &Record)| {
             let [from, to] = key.ends();
@@ -139,20 +140,15 @@ impl Flows {
                 number: record.number,
                 from,
                 to,
-                sent_datagrams: record.sent.0,
-                sent_bytes: record.sent.1,
-                delivered_datagrams: record.delivered.0,
-                delivered_bytes: record.delivered.1,
+                sent_datagrams: record.sent.packets,
+                sent_bytes: record.sent.bytes,
+                delivered_datagrams: record.delivered.packets,
+                delivered_bytes: record.delivered.bytes,
                 dropped_datagrams: record.dropped,
             }
         };
         few.into_iter().map(info).collect()
     }
-}
-
-fn add((packets, all): &mut (u64, u64), bytes: usize) {
-    *packets += 1;
-    *all += bytes as u64;
 }
 
 fn is_open(record: &Record, now: Instant) -> bool {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -21,6 +21,7 @@ use super::questions::{Answer, Questions};
 use crate::book::{self, Book};
 use crate::home;
 use crate::listen::{Lists, reachable, turned_away};
+use crate::lock::lock;
 use crate::nearby::Announcement;
 use crate::ui::{OutputOptions, ask, output, peers, terminal};
 
@@ -58,10 +59,6 @@ pub(super) struct Guests {
     applying: Mutex<()>,
     /// Pairings, and lines of JSON that a reader may keep waiting.
     tasks: Mutex<JoinSet<()>>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Guests {

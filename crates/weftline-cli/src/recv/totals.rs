@@ -1,11 +1,12 @@
 //! What a receiver that stays has received, for people and for programs.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::lock::lock;
 use crate::ui::progress::{megabits, size};
 use crate::ui::report::Standing;
 use crate::ui::summary::{Record, count};
@@ -32,12 +33,8 @@ pub(crate) struct Counts {
 }
 
 impl Totals {
-    fn lock(&self) -> MutexGuard<'_, Counts> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(super) fn add(&self, record: &Record) {
-        let mut counts = self.lock();
+        let mut counts = lock(&self.0);
         counts.transfers += 1;
         counts.failed_transfers += u64::from(record.failure.is_some());
         if let Some(summary) = &record.summary {
@@ -49,7 +46,7 @@ impl Totals {
     }
 
     pub(crate) fn now(&self) -> Counts {
-        *self.lock()
+        *lock(&self.0)
     }
 }
 

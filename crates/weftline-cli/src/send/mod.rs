@@ -4,7 +4,7 @@ mod progress;
 mod receiver;
 
 use std::pin::{Pin, pin};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
@@ -14,6 +14,7 @@ use weftline_apps::pairing::Code;
 use weftline_apps::transfer::{Event, Listing, collect, send};
 use weftline_apps::{Protocol, close, farewell};
 
+use crate::lock::lock;
 use crate::options::{PathOptions, SessionOptions, StallOptions, wait};
 use crate::peer::Peer;
 use crate::places::{Places, To};
@@ -203,10 +204,6 @@ async fn connect(
         None => receiver.insert(Receiver::of(args).await?),
     };
     receiver::open(args, receiver, &config, output).await
-}
-
-fn lock(place: &Mutex<Place>) -> MutexGuard<'_, Place> {
-    place.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Sends it in this session.

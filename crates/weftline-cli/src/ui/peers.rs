@@ -1,11 +1,12 @@
 //! Lines that peers cause: only as many as a person can read, whatever the peers do.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
 
 use super::terminal;
+use crate::lock::lock;
 
 /// Lines shown in an interval; further ones are counted.
 const SHOWN: u32 = 8;
@@ -34,7 +35,7 @@ pub fn tell(text: String) {
 }
 
 fn quota<T>(with: impl FnOnce(&mut Quota) -> T) -> T {
-    with(&mut QUOTA.lock().unwrap_or_else(PoisonError::into_inner))
+    with(&mut lock(&QUOTA))
 }
 
 struct Quota {

@@ -4,13 +4,14 @@
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use weftline_apps::printable;
 
 use super::journal;
+use crate::lock::lock;
 
 /// Length of the queue of lines; further lines are dropped while it is full.
 const WAITING: usize = 1024;
@@ -114,7 +115,7 @@ impl Bar {
     }
 
     fn words(&self) -> std::sync::MutexGuard<'_, Words> {
-        self.words.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.words)
     }
 }
 

@@ -138,7 +138,9 @@ pub(crate) async fn run(args: ViewArgs, output: OutputOptions) -> Result<Exit> {
     let report = Report::new("view", "", output, args.stats);
     let opening = async {
         let (options, source) = args.options()?;
-        View::check(&options).map_err(anyhow::Error::new)?;
+        if args.stay.config.only_checks() {
+            View::check(&options)?;
+        }
         (args.stay.config).checked(options.endpoint.event_logs.as_ref())?;
         let reporter = report.reporter.clone();
         let tell = move |event: ViewEvent<'_>| tell(&event, &reporter);
