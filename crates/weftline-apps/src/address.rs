@@ -143,6 +143,17 @@ pub(crate) fn any_like(peer: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, 0)
 }
 
+/// Where local programs send a flow, as in `udp://` and `rtp://`: `IP:PORT`, or `:PORT` for this host only. The
+/// `@` that some media programs write before an address to listen on is accepted.
+pub fn local_flow(text: &str) -> Option<SocketAddr> {
+    let text = text.strip_prefix('@').unwrap_or(text);
+    let text = text.strip_suffix('/').unwrap_or(text);
+    match text.strip_prefix(':') {
+        Some(port) => Some((Ipv4Addr::LOCALHOST, port.parse().ok()?).into()),
+        None => text.parse().ok(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -35,7 +35,7 @@ pub mod tun;
 #[cfg(feature = "view")]
 pub mod view;
 
-pub use address::{Address, BadAddress, DEFAULT_PORT, UnknownHost};
+pub use address::{Address, BadAddress, DEFAULT_PORT, UnknownHost, local_flow};
 pub use allow::{Allow, BadAllow};
 pub use error::SessionError;
 pub use flow::{BUSIEST, FlowInfo};

@@ -6,12 +6,23 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 
-use support::{SYSTEM, compiler, folder, library, root, run, unable};
+use support::{SYSTEM, compiler, folder, library, root, run, unable, works};
 
 /// What finds memory that is used wrongly, and behaviour that C does not define.
 const SANITIZERS: [&str; 2] = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
 
-/// Compiles and runs a program, as it is and with sanitizers; what it prints each time. Nothing if
+/// What finds it in the library too, which the C compiler does not see. What is undefined is not looked
+/// for: optimised Rust asks for a value together with whether there is one.
+const MEMCHECK: [&str; 5] = [
+    "--quiet",
+    "--error-exitcode=9",
+    "--undef-value-errors=no",
+    "--leak-check=full",
+    "--errors-for-leak-kinds=definite",
+];
+
+/// Compiles and runs a program, as it is, so that each access is checked, and with sanitizers; what it
+/// prints each time. Nothing if
 /// there is no compiler, which was reported.
 fn printed(source: &str) -> Vec<String> {
     let source = root().join(source);
@@ -31,8 +42,19 @@ fn printed(source: &str) -> Vec<String> {
         compiler.args([&source, &library(".a")]).args(SYSTEM);
         run(compiler.arg("-o").arg(&program));
         all.push(run(&mut Command::new(&program)));
+        if options.is_empty() && has_memcheck() {
+            all.push(run(Command::new("valgrind").args(MEMCHECK).arg(&program)));
+        }
     }
     all
+}
+
+fn has_memcheck() -> bool {
+    let found = works("valgrind", "--version");
+    if !found {
+        unable("valgrind", "there is no `valgrind` (Debian: valgrind)");
+    }
+    found
 }
 
 /// Whether the compiler can make and run a program with sanitizers. The tests run at the same time.

@@ -114,6 +114,7 @@ const SHARED: &[&str] = &[
     "client-memory",
     "client-sessions",
     "congestion",
+    "handshakes",
     "identity",
     "listen",
     "log-dir",

@@ -64,6 +64,7 @@ impl One<'_> {
         let opening = async {
             let mut offer = offer(report.reporter.clone())?;
             self.stay.monitor.complete(&mut offer.config);
+            self.limits.complete(&mut offer.config);
             let (listen, check) = (&offer.listen, &self.stay.config);
             let door = listen.open(offer.service, self.session, check, offer.config)?;
             let service = (offer.start)()?;

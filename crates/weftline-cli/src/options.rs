@@ -169,9 +169,18 @@ pub(crate) struct LimitOptions {
     /// Most sessions of one client
     #[arg(long, value_name = "NUMBER", default_value = "128", value_parser = clap::value_parser!(u32).range(1..))]
     client_sessions: u32,
+    /// Most handshakes of clients under way at once, some 60 KB each; beyond it, the oldest unfinished
+    /// one is given up
+    #[arg(long, value_name = "NUMBER", default_value = "1536", value_parser = clap::value_parser!(u32).range(32..=65536), conflicts_with = "insecure_udp")]
+    handshakes: u32,
 }
 
 impl LimitOptions {
+    /// Limits what the endpoint counts itself.
+    pub(crate) fn complete(&self, config: &mut EndpointConfig) {
+        config.max_handshakes = self.handshakes as usize;
+    }
+
     /// Nothing of these limits is taken.
     pub(crate) fn budget(&self) -> Arc<Budget> {
         let mut limits = Limits::default();

@@ -130,6 +130,7 @@ async fn open(
     args.again.complete(&mut config);
     args.logs.complete(&mut config);
     args.stay.monitor.complete(&mut config);
+    args.limits.complete(&mut config);
     Protocol::offer(&mut config);
 
     let identity = args.stay.config.identity(args.identity.as_deref())?;

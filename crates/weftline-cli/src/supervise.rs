@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
-use serde_json::{Value, json};
 use weftline_apps::{Budget, SessionError, Stopper};
 
 use crate::config::ConfigOptions;
@@ -97,21 +96,13 @@ where
         never = hung_up => match never {},
         never = signals => match never {},
         never = report.watch(&look) => match never {},
-        never = watch.serve(|| with_limits(look().json(), budget.as_ref())) => match never {},
+        never = watch.serve(&look, budget.as_ref()) => match never {},
     };
     let failure = match ended {
         Ok(()) => Failure::new(asked.get(), "stopped"),
         Err(error) => failure::session(&error, there),
     };
     report.end(Some(&look()), &failure)
-}
-
-/// The counters of a command, and what its clients may take and have taken.
-pub(crate) fn with_limits(mut counters: Value, budget: Option<&Arc<Budget>>) -> Value {
-    if let (Value::Object(all), Some(budget)) = (&mut counters, budget) {
-        all.insert("limits".to_owned(), json!(budget.usage()));
-    }
-    counters
 }
 
 /// The message about a client that connects again after `wait`.

@@ -45,11 +45,12 @@ macro_rules! tables {
         $(
             pub(crate) static $name: Tables = {
                 const ORDER: usize = 1 << $bits;
+                const IMAGES: [[u8; 8]; ORDER] = images($bits, $polynomial);
                 #[cfg(not(all(target_arch = "wasm32", target_feature = "simd128")))]
-                static ROWS: [[u8; 256]; ORDER] = rows($bits, $polynomial);
-                static NIBBLES: [Nibbles; ORDER] = nibbles(&rows($bits, $polynomial));
+                static ROWS: [[u8; 256]; ORDER] = rows(&IMAGES);
+                static NIBBLES: [Nibbles; ORDER] = nibbles(&IMAGES);
                 #[cfg(target_arch = "x86_64")]
-                static MATRICES: [u64; ORDER] = matrices(&rows($bits, $polynomial));
+                static MATRICES: [u64; ORDER] = matrices(&IMAGES);
                 static POWERS: [u8; 256] = powers($bits, $polynomial, $generator);
                 static INVERSES: [u8; ORDER] = inverses($bits, &powers($bits, $polynomial, $generator));
                 Tables {
@@ -153,34 +154,48 @@ const fn multiply(a: usize, b: usize, bits: u32, polynomial: u16) -> u8 {
     product as u8
 }
 
-const fn rows<const ORDER: usize>(bits: u32, polynomial: u16) -> [[u8; 256]; ORDER] {
-    let mask = ORDER - 1;
-    // Where q does not divide 8, a byte holds one element.
-    let elements = if 8 % bits == 0 { 8 / bits } else { 1 };
+/// What each coefficient makes of each bit of a byte. The map is linear, so this says all of it, and is
+/// quickly computed: compilers interpret these functions.
+const fn images<const ORDER: usize>(bits: u32, polynomial: u16) -> [[u8; 8]; ORDER] {
+    let mut images = [[0; 8]; ORDER];
+    let mut c = 0;
+    while c < ORDER {
+        let mut bit = 0;
+        // Where q does not divide 8, a byte holds one element.
+        while bit < if 8 % bits == 0 { 8 } else { bits } {
+            let product = multiply(c, 1 << (bit % bits), bits, polynomial);
+            images[c][bit as usize] = product << (bit / bits * bits);
+            bit += 1;
+        }
+        c += 1;
+    }
+    images
+}
+
+/// The images of all values of the bits from `first` on, as many as `LEN` has.
+const fn sums<const LEN: usize>(images: &[u8; 8], first: usize) -> [u8; LEN] {
+    let mut sums = [0; LEN];
+    let mut x = 1;
+    while x < LEN {
+        let bit = x.trailing_zeros() as usize;
+        sums[x] = sums[x & (x - 1)] ^ images[first + bit];
+        x += 1;
+    }
+    sums
+}
+
+#[cfg(not(all(target_arch = "wasm32", target_feature = "simd128")))]
+const fn rows<const ORDER: usize>(images: &[[u8; 8]; ORDER]) -> [[u8; 256]; ORDER] {
     let mut rows = [[0; 256]; ORDER];
     let mut c = 0;
     while c < ORDER {
-        let mut products = [0; ORDER];
-        let mut x = 0;
-        while x < ORDER {
-            products[x] = multiply(c, x, bits, polynomial);
-            x += 1;
-        }
-        let mut byte = 0;
-        while byte < 256 {
-            let mut i = 0;
-            while i < elements {
-                rows[c][byte] |= products[byte >> (i * bits) & mask] << (i * bits);
-                i += 1;
-            }
-            byte += 1;
-        }
+        rows[c] = sums(&images[c], 0);
         c += 1;
     }
     rows
 }
 
-const fn nibbles<const ORDER: usize>(rows: &[[u8; 256]; ORDER]) -> [Nibbles; ORDER] {
+const fn nibbles<const ORDER: usize>(images: &[[u8; 8]; ORDER]) -> [Nibbles; ORDER] {
     let mut table = [const {
         Nibbles {
             low: [0; 16],
@@ -189,12 +204,8 @@ const fn nibbles<const ORDER: usize>(rows: &[[u8; 256]; ORDER]) -> [Nibbles; ORD
     }; ORDER];
     let mut c = 0;
     while c < ORDER {
-        let mut x = 0;
-        while x < 16 {
-            table[c].low[x] = rows[c][x];
-            table[c].high[x] = rows[c][x << 4];
-            x += 1;
-        }
+        table[c].low = sums(&images[c], 0);
+        table[c].high = sums(&images[c], 4);
         c += 1;
     }
     table
@@ -203,13 +214,13 @@ const fn nibbles<const ORDER: usize>(rows: &[[u8; 256]; ORDER]) -> [Nibbles; ORD
 /// Byte `7 - i` of a matrix is its row `i`: it marks the bits of the argument
 /// whose sum is bit `i` of the product.
 #[cfg(target_arch = "x86_64")]
-const fn matrices<const ORDER: usize>(rows: &[[u8; 256]; ORDER]) -> [u64; ORDER] {
+const fn matrices<const ORDER: usize>(images: &[[u8; 8]; ORDER]) -> [u64; ORDER] {
     let mut table = [0; ORDER];
     let mut c = 0;
     while c < ORDER {
         let mut from = 0;
         while from < 8 {
-            let image = rows[c][1 << from];
+            let image = images[c][from];
             let mut to = 0;
             while to < 8 {
                 if image >> to & 1 == 1 {

@@ -157,20 +157,6 @@ pub fn validity(latency: Duration, window_size_ratio: u8) -> Duration {
     Duration::from_micros(micros as u64)
 }
 
-/// Repair symbols that can help with one lost symbol in time: those that cover it, n2 =
-/// ew (1 / cr - 1), and those of the rest of the decoding window, which cover only
-/// later symbols, n1 = (dw - ew) (1 / cr - 1). Recovery in time needs both: an encoding
-/// window of half the decoding window is best.
-#[must_use]
-pub fn repairs_in_time(sizes: Sizes, code_rate: CodeRate) -> (f64, f64) {
-    let share = 1.0 / code_rate.as_f64() - 1.0;
-    let (ew, dw) = (
-        f64::from(sizes.encoding_window),
-        f64::from(sizes.decoding_window),
-    );
-    ((dw - ew).max(0.0) * share, ew * share)
-}
-
 /// The most source symbols of a Reed-Solomon block over GF(2^`m`) at a code rate,
 /// max_k = floor((2^m - 1) x CR) (RFC 6865, section 4.2), `m` from 2 to 16.
 #[must_use]
@@ -216,8 +202,6 @@ mod tests {
         let rate = Rate::Symbols(1000);
         let sizes = sizes(Duration::from_millis(167), rate, 256, 128).unwrap();
         assert_eq!((sizes.decoding_window, sizes.encoding_window), (167, 83));
-        let (after, covering) = repairs_in_time(sizes, code_rate);
-        assert!((after - 42.0).abs() < 1e-9 && (covering - 41.5).abs() < 1e-9);
         assert_eq!(longest_block(8, code_rate), 170);
         assert_eq!(longest_block(4, code_rate), 10);
     }

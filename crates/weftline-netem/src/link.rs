@@ -176,12 +176,6 @@ impl Link {
         self.config = config;
     }
 
-    /// Packets waiting for the transmitter at `now`, without the one on the wire.
-    /// `now` must not be before the latest `send`.
-    pub fn queued_packets(&self, now: Duration) -> usize {
-        self.transmitter.waiting(now)
-    }
-
     /// All random draws for a packet that passed the queue and left at `sent`, even if it is lost:
     /// the n-th packet has the same jitter under every loss model.
     fn draw(&mut self, sent: Duration) -> Luck {
@@ -300,8 +294,6 @@ mod tests {
         assert_eq!(link.send(us(0), 1250), at(us(30_400)));
         assert_eq!(link.send(us(100), 1250), at(us(30_800)));
         assert_eq!(link.send(us(100), 625), at(us(31_000)));
-        assert_eq!(link.queued_packets(us(100)), 2);
-        assert_eq!(link.queued_packets(us(400)), 1);
         // The link was idle from 1,000 us on.
         assert_eq!(link.send(us(5_000), 1250), at(us(35_400)));
         let counters = link.counters();

@@ -73,11 +73,6 @@ impl Transmitter {
         self.carry = 0;
     }
 
-    /// Packets waiting at `now`, without the one being transmitted.
-    pub(crate) fn waiting(&self, now: Duration) -> usize {
-        self.waiting.len() - self.waiting.partition_point(|(start, _)| *start <= now)
-    }
-
     fn backlog_end(&self) -> Duration {
         let fraction = Duration::from_nanos(u64::from(self.carry > 0));
         self.free_at.saturating_add(fraction)

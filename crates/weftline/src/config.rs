@@ -64,6 +64,11 @@ pub struct EndpointConfig {
     pub socket_mark: Option<u32>,
     /// Connections of peers served at once; further ones are turned away.
     pub max_sessions: usize,
+    /// Clients' handshakes under way at once, some 60 KB each. When all places are taken, the oldest
+    /// unfinished handshake is given up. From a sixth of them on, and from 256 in any case, an address that has
+    /// begun others lately is turned away. Plain UDP has no such handshakes.
+    #[cfg(feature = "quic")]
+    pub max_handshakes: usize,
     /// Names of the application's protocols, the preferred one first. The two ends agree on one in
     /// the TLS handshake (ALPN, RFC 7301); when they have none in common, connecting fails with
     /// [`ConnectError::ApplicationProtocol`](crate::ConnectError::ApplicationProtocol). Without names,
@@ -114,6 +119,8 @@ impl Default for EndpointConfig {
             socket_buffer: 4 << 20,
             socket_mark: None,
             max_sessions: 1024,
+            #[cfg(feature = "quic")]
+            max_handshakes: 1536,
             application_protocols: Vec::new(),
             sessions_by_protocol: BTreeMap::new(),
             #[cfg(feature = "quic")]
@@ -154,6 +161,13 @@ impl EndpointConfig {
             "max_sessions",
             self.max_sessions,
             "1 to 16777216; an endpoint that accepts nobody has Allowed::nobody()",
+        )?;
+        #[cfg(feature = "quic")]
+        check(
+            (LEAST_HANDSHAKES..=MAX_SESSIONS).contains(&self.max_handshakes),
+            "max_handshakes",
+            self.max_handshakes,
+            "32 to 16777216",
         )?;
         #[cfg(feature = "event-log")]
         if let Some(logs) = &self.event_logs {
@@ -253,6 +267,9 @@ pub(crate) fn is_limited(rate: RateControl) -> bool {
     }
 }
 
+/// Room for the handshakes of addresses that have not been proved, and for others besides.
+#[cfg(feature = "quic")]
+const LEAST_HANDSHAKES: usize = 32;
 /// More than a host can serve, and few enough for tokio's semaphores.
 const MAX_SESSIONS: usize = 1 << 24;
 /// TLS has names of up to 255 bytes, of which "weftline/1/" takes eleven.
@@ -321,6 +338,10 @@ mod tests {
             refused(|c| c.max_sessions = usize::MAX),
             Some("max_sessions")
         );
+        #[cfg(feature = "quic")]
+        for (most, field) in [(31, Some("max_handshakes")), (32, None)] {
+            assert_eq!(refused(|c| c.max_handshakes = most), field);
+        }
         for name in ["", &"x".repeat(245)] {
             assert_eq!(
                 refused(|c| c.application_protocols = vec![name.to_owned()]),

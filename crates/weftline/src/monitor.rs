@@ -26,6 +26,8 @@ struct Table {
     /// Counters of those that are over.
     over: Totals,
     refused: Refused,
+    /// Handshakes under way.
+    handshakes: u64,
 }
 
 /// A connection as a [`Monitor`] sees it.
@@ -133,6 +135,9 @@ pub struct Overview {
     pub totals: Totals,
     /// Peers that were turned away so far.
     pub refused: Refused,
+    /// Clients' handshakes with QUIC that are not finished yet: at most
+    /// [`EndpointConfig::max_handshakes`](crate::EndpointConfig::max_handshakes) for each endpoint.
+    pub handshakes: u64,
 }
 
 impl Monitor {
@@ -160,7 +165,20 @@ impl Monitor {
             open,
             totals,
             refused: table.refused,
+            handshakes: table.handshakes,
         }
+    }
+
+    /// A client's handshake begins.
+    #[cfg(feature = "quic")]
+    pub(crate) fn handshake_begins(&self) {
+        lock(&self.0).handshakes += 1;
+    }
+
+    /// And has ended, one way or the other.
+    #[cfg(feature = "quic")]
+    pub(crate) fn handshake_ends(&self) {
+        lock(&self.0).handshakes -= 1;
     }
 
     /// A peer was turned away.

@@ -1,6 +1,6 @@
 //! Option values that both ends share.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use weftline_apps::cast::{EncodingId, LONGEST_LINEAR_SYSTEM};
@@ -11,24 +11,14 @@ use crate::options::within;
 /// Longest latency that is useful in real time.
 const LONGEST_LATENCY: Duration = Duration::from_secs(60);
 
-/// A flow of local programs: `udp://HOST:PORT`. HOST may be omitted (this host only), and the `@`
-/// that some media programs write before an address to listen on is accepted.
+/// A flow of local programs: `udp://HOST:PORT`.
 pub(super) fn local_flow(text: &str) -> Result<SocketAddr, String> {
-    let bad = || {
+    let flow = text.strip_prefix("udp://");
+    flow.and_then(weftline_apps::local_flow).ok_or_else(|| {
         format!(
             "`{text}` is not a UDP address: give udp://IP:PORT, or udp://:PORT for this host only"
         )
-    };
-    let rest = text.strip_prefix("udp://").ok_or_else(bad)?;
-    let rest = rest.strip_prefix('@').unwrap_or(rest);
-    let rest = rest.strip_suffix('/').unwrap_or(rest);
-    match rest.strip_prefix(':') {
-        Some(port) => {
-            let port = port.parse().map_err(|_| bad())?;
-            Ok(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port))
-        }
-        None => rest.parse().map_err(|_| bad()),
-    }
+    })
 }
 
 /// The FEC Encoding ID of a scheme.

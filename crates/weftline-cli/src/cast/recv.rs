@@ -17,7 +17,7 @@ use super::unprotected;
 use crate::options::stats;
 use crate::supervise::StayOptions;
 use crate::ui::progress::Reporter;
-use crate::ui::report::{Report, Standing};
+use crate::ui::report::Report;
 use crate::ui::stop::stop_or_hangup;
 use crate::ui::{Exit, Failure, OutputOptions, exit};
 
@@ -97,7 +97,7 @@ pub(super) async fn run(args: RecvArgs, output: OutputOptions) -> Result<Exit> {
         exit = stopping => exit,
         never = running => match never {},
         never = report.watch(|| counts.get()) => match never {},
-        never = watch.serve(|| counts.get().json()) => match never {},
+        never = watch.serve(|| counts.get(), None) => match never {},
     };
     let last = receiver.finish().await;
     Ok(report.end(Some(&last), &Failure::new(exit, "stopped")))

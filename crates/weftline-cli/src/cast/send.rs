@@ -19,7 +19,7 @@ use super::unprotected;
 use crate::options::stats;
 use crate::supervise::StayOptions;
 use crate::ui::progress::Reporter;
-use crate::ui::report::{Report, Standing};
+use crate::ui::report::Report;
 use crate::ui::stop::stop_or_hangup;
 use crate::ui::{Exit, Failure, OutputOptions, exit, output};
 
@@ -119,7 +119,7 @@ pub(super) async fn run(args: SendArgs, output: OutputOptions) -> Result<Exit> {
         exit = stopping => exit,
         never = running => match never {},
         never = report.watch(|| counts.get()) => match never {},
-        never = watch.serve(|| counts.get().json()) => match never {},
+        never = watch.serve(|| counts.get(), None) => match never {},
     };
     drop(sender);
     let last = counts.get();

@@ -19,14 +19,15 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::Args;
-use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 use weftline::{EndpointConfig, Monitor};
+use weftline_apps::Budget;
 
 use crate::listen::local;
 use crate::ui::output;
+use crate::ui::report::Standing;
 use view::{Service, View};
 
 /// Connections that a listener serves at once, each of which asks for one view at a time.
@@ -136,9 +137,13 @@ where
 }
 
 impl Watch {
-    /// Answers those who watch, for as long as it is polled: the command has started. `counters` are those
-    /// of the command.
-    pub(crate) async fn serve(self, counters: impl Fn() -> Value) -> Infallible {
+    /// Answers those who watch, for as long as it is polled: the command has started. They see its own
+    /// counters, and of a server what its clients may take and have taken.
+    pub(crate) async fn serve<S: Standing>(
+        self,
+        look: impl Fn() -> S,
+        budget: Option<&Arc<Budget>>,
+    ) -> Infallible {
         tell_systemd();
         let (asked, mut asks) = mpsc::channel(MOST);
         let views = Views(asked);
@@ -158,9 +163,9 @@ impl Watch {
         let answer = async {
             while let Some(ask) = asks.recv().await {
                 let overview = self.monitor.overview();
+                let view = View::new(&self.service, overview, &look(), budget);
                 // The one who asked may have gone.
-                ask.send(View::new(&self.service, overview, counters()))
-                    .ok();
+                ask.send(view).ok();
             }
             std::future::pending::<Infallible>().await
         };

@@ -171,10 +171,13 @@ impl Collector for View {
             total(one.name, one.help, value, encoder)?;
         }
         let stalls = &totals.stats.stalls;
-        let help = "How long in-order delivery waited for lost symbols";
-        histograms(encoder, "stall_seconds", help, [(&service, stalls)])?;
+        let waited = "How long in-order delivery waited for lost symbols";
+        histograms(encoder, "stall_seconds", waited, [(&service, stalls)])?;
         let count = [(&service, self.open as f64)];
         gauges(encoder, "connections_open", "Open connections", count)?;
+        let count = [(&service, self.overview.handshakes as f64)];
+        let help = "Handshakes of clients that are not finished yet";
+        gauges(encoder, "handshakes_open", help, count)?;
         for one in COUNTERS {
             let name = format!("connection_{}", one.name);
             let each = open.iter();
@@ -182,7 +185,7 @@ impl Collector for View {
             counters(encoder, &name, one.help, each)?;
         }
         let stalls = open.iter().map(|(labels, c)| (labels, &c.stats.stalls));
-        histograms(encoder, "connection_stall_seconds", help, stalls)?;
+        histograms(encoder, "connection_stall_seconds", waited, stalls)?;
         for (name, help, measure) in MEASURES {
             let each = open.iter().map(|(labels, c)| (labels, measure(c)));
             gauges(encoder, name, help, each)?;
@@ -261,37 +264,54 @@ fn histograms<'a>(
     Ok(())
 }
 
+/// How the names of those of a command's own numbers end that may fall. Other whole numbers only grow.
+const OWN_GAUGES: &[&str] = &[
+    "_open_flows",
+    "_connections_open",
+    "_longest_datagram",
+    "_clients",
+    "_waiting_bytes",
+    "_longest_wait_us",
+    "view_viewers",
+    "_limits_memory",
+    "_limits_memory_taken",
+    "_limits_client_memory",
+    "_limits_client_sessions",
+    "_limits_sessions",
+];
+
 /// The command's own counters, by their names in its JSON: `dropped.late` of the relay becomes
-/// `weftline_relay_dropped_late`. What describes a session is told above.
+/// `weftline_relay_dropped_late_total`. What describes a session is told above.
 fn own(
     encoder: &mut DescriptorEncoder<'_>,
     name: &str,
     value: &Value,
     labels: &Labels,
 ) -> fmt::Result {
-    let number = match value {
-        Value::Object(all) => {
-            let all = all.iter().filter(|(key, _)| *key != "session");
-            for (key, value) in all {
-                match value {
-                    Value::Array(flows) if key == BUSIEST => {
-                        own_flows(encoder, name, flows, labels)?
-                    }
-                    value => own(encoder, &format!("{name}_{key}"), value, labels)?,
-                }
-            }
-            return Ok(());
-        }
-        Value::Bool(yes) => Some(f64::from(u8::from(*yes))),
-        value => value.as_f64(),
+    let Value::Object(all) = value else {
+        return Ok(());
     };
-    match number {
-        Some(number) => {
-            let help = "As in the command's record at its end";
-            gauges(encoder, name, help, [(labels, number)])
+    let help = "As in the command's record at its end";
+    for (key, value) in all.iter().filter(|(key, _)| *key != "session") {
+        let its = format!("{name}_{key}");
+        let is_gauge = OWN_GAUGES.iter().any(|end| its.ends_with(end));
+        match value {
+            Value::Array(flows) if key == BUSIEST => own_flows(encoder, name, flows, labels)?,
+            Value::Bool(yes) => {
+                let one = f64::from(u8::from(*yes));
+                gauges(encoder, &its, help, [(labels, one)])?;
+            }
+            Value::Number(number) => match number.as_u64().filter(|_| !is_gauge) {
+                Some(count) => counters(encoder, &its, help, [(labels, count)])?,
+                None => {
+                    let measure = number.as_f64().unwrap_or_default();
+                    gauges(encoder, &its, help, [(labels, measure)])?;
+                }
+            },
+            value => own(encoder, &its, value, labels)?,
         }
-        None => Ok(()),
     }
+    Ok(())
 }
 
 /// What is counted of a flow, by its keys there.

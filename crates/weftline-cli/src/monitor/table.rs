@@ -25,17 +25,28 @@ fn command(text: &mut String, one: &Value, before: Option<&Value>) {
     let words = [&one["command"], &one["end"]].map(|word| word.as_str().unwrap_or("?"));
     let open = one["open"].as_array().map_or(&[][..], Vec::as_slice);
     // Writing to a string cannot fail.
-    let _ = writeln!(
+    let _ = write!(
         text,
-        "weftline {} (process {}): {}, {} open of {}, sent {}, received {}",
+        "weftline {} (process {}): {}",
         printable(words.join(" ").trim_end()),
         one["pid"],
         time(number(&one["seconds"])),
-        one["open_connections"],
-        one["connections"],
-        size(one["totals"]["packet_bytes_sent"].as_u64().unwrap_or(0)),
-        size(one["totals"]["packet_bytes_received"].as_u64().unwrap_or(0)),
     );
+    // `cast` has none, ever.
+    if one["command"] != "cast" {
+        let _ = write!(
+            text,
+            ", {} open of {}, sent {}, received {}",
+            one["open_connections"],
+            one["connections"],
+            size(one["totals"]["packet_bytes_sent"].as_u64().unwrap_or(0)),
+            size(one["totals"]["packet_bytes_received"].as_u64().unwrap_or(0)),
+        );
+    }
+    text.push('\n');
+    for line in one["summary"].as_str().unwrap_or_default().lines() {
+        let _ = writeln!(text, "  {}", printable(line));
+    }
     if !open.is_empty() {
         let _ = writeln!(
             text,
@@ -132,7 +143,7 @@ mod tests {
 
     fn view(seconds: f64, bytes: u64) -> Value {
         json!({
-            "command": "relay", "end": "serve", "pid": 7, "seconds": seconds, "connections": 3, "open_connections": 1,
+            "summary": "relayed 7 datagrams", "command": "relay", "end": "serve", "pid": 7, "seconds": seconds, "connections": 3, "open_connections": 1,
             "totals": {"packet_bytes_sent": bytes, "packet_bytes_received": 0},
             "open": [{
                 "number": 2, "peer": "abcd-efgh", "remote": "192.0.2.1:9", "seconds": seconds,
@@ -154,6 +165,7 @@ mod tests {
         assert!(table.contains("weftline relay serve (process 7): for 11 s, 1 open of 3"));
         assert!(table.contains("abcd... 192.0.2.1:9"), "{table}");
         for word in [
+            "\n  relayed 7 datagrams\n",
             "8.00 M",
             "60 ms",
             "5.0 %",
@@ -165,6 +177,17 @@ mod tests {
         ] {
             assert!(table.contains(word), "{word}: {table}");
         }
+    }
+
+    #[test]
+    fn a_cast_has_no_connections() {
+        let cast = json!({"command": "cast", "end": "recv", "pid": 7, "seconds": 5, "connections": 0,
+            "open_connections": 0, "totals": {}, "open": [], "summary": "delivered 3 datagrams"});
+        let text = table(&[cast], &[]);
+        assert_eq!(
+            text,
+            "weftline cast recv (process 7): for 5 s\n  delivered 3 datagrams\n"
+        );
     }
 
     #[test]

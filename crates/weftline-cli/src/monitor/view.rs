@@ -1,11 +1,14 @@
 //! One moment of a running command, as programs and people see it.
 
 use std::process;
+use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::{Value, json};
 use weftline::{ConnectionInfo, Histogram, Overview, Packets, Refused, Stats};
+use weftline_apps::Budget;
 
+use crate::ui::report::Standing;
 use crate::ui::stats;
 
 /// Connections that a view shows one by one: those that carried the most.
@@ -27,8 +30,10 @@ pub(super) struct View {
     pub(super) overview: Overview,
     /// Open connections, those included that are not shown.
     pub(super) open: usize,
-    /// The command's own counters.
+    /// The command's own counters, with the limits of a server.
     pub(super) counters: Value,
+    /// What it has done so far, for people.
+    pub(super) summary: String,
 }
 
 /// A counter of all connections together, and of each.
@@ -72,6 +77,7 @@ counters! {
     messages_expired: "Messages dropped before they were sent, since their deadline had passed", |s, _| s.sent.expired_messages;
     source_symbols_received: "Source symbols received that were new", |s, _| s.received.source_symbols;
     repair_symbols_received: "Repair symbols received", |s, _| s.received.repair_symbols;
+    repair_symbols_useful: "Of the repair symbols received, those that raised the decoder's rank", |s, _| s.received.useful_repairs;
     symbols_recovered: "Lost source symbols recovered by decoding", |s, _| s.received.recovered_symbols;
     symbols_abandoned: "Source symbols given up", |s, _| s.received.abandoned_symbols;
     messages_late: "Messages that were complete only after their deadline", |s, _| s.received.late_messages;
@@ -91,7 +97,16 @@ impl Service {
 }
 
 impl View {
-    pub(super) fn new(service: &Service, mut overview: Overview, counters: Value) -> Self {
+    pub(super) fn new(
+        service: &Service,
+        mut overview: Overview,
+        standing: &impl Standing,
+        budget: Option<&Arc<Budget>>,
+    ) -> Self {
+        let mut counters = standing.json();
+        if let (Value::Object(all), Some(budget)) = (&mut counters, budget) {
+            all.insert("limits".to_owned(), json!(budget.usage()));
+        }
         let carried = |one: &ConnectionInfo| one.packets.sent_bytes + one.packets.received_bytes;
         let all = overview.open.len();
         if all > SHOWN {
@@ -105,6 +120,7 @@ impl View {
             overview,
             open: all,
             counters,
+            summary: standing.sentence(service.started.elapsed()),
         }
     }
 
@@ -126,9 +142,11 @@ impl View {
             "connections": self.overview.connections,
             "open_connections": self.open,
             "totals": counted(&totals.stats, &totals.packets),
+            "open_handshakes": self.overview.handshakes,
             "refused": refused(&self.overview.refused).collect::<Value>(),
             "open": open,
             "counters": self.counters,
+            "summary": self.summary,
         })
     }
 }

@@ -26,8 +26,8 @@ use crate::listen::{self, Door, ListenOptions, Lists, Secured, turned_away};
 use crate::monitor::Watch;
 use crate::offer::Offer;
 use crate::options::{LimitOptions, SessionOptions, StallOptions};
-use crate::supervise::{StayOptions, with_limits};
-use crate::ui::report::{Report, Standing};
+use crate::supervise::StayOptions;
+use crate::ui::report::Report;
 use crate::ui::stop::{Hangups, stop, stop_or_hangup, stopped};
 use crate::ui::summary::{self, Record, Side};
 use crate::ui::{Exit, Failure, OutputOptions, exit, output};
@@ -129,11 +129,11 @@ pub(crate) async fn run(mut args: RecvArgs, output: OutputOptions) -> Result<Exi
                 args.directory = Some(inbox.path.clone());
             }
             let budget = args.limits.budget();
-            let counters = || with_limits(args.totals.now().json(), Some(&budget));
+            let look = || args.totals.now();
             let ways = (&door.port, guests.as_ref());
             let exit = tokio::select! {
                 exit = serve(&args, output, ways, &budget, started, stopping) => exit,
-                never = watch.serve(counters) => match never {},
+                never = watch.serve(look, Some(&budget)) => match never {},
                 never = hung_up => match never {},
             };
             if let Some(inbox) = inbox.as_mut().filter(|_| exit == Exit::Ok) {
@@ -247,6 +247,7 @@ async fn open(args: &RecvArgs, output: OutputOptions) -> Result<Opened> {
     }
     let mut config = args.session.endpoint()?;
     args.stay.monitor.complete(&mut config);
+    args.limits.complete(&mut config);
     let check = &args.stay.config;
     if !to_stdout {
         check.writes(args.directory.as_deref())?;

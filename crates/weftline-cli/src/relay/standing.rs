@@ -73,11 +73,8 @@ impl Standing for Snapshot {
             "longest_datagram": self.longest,
             stats::BUSIEST: stats::flows(&self.busiest, true),
         });
-        let session = self.session.as_ref().map(|stats| {
-            let mut session = stats::session(stats, &self.paths);
-            session["abandoned_symbols"] = json!(stats.received.abandoned_symbols);
-            session
-        });
+        let session = self.session.as_ref();
+        let session = session.map(|stats| stats::session(stats, &self.paths));
         stats::record(own, &self.counts, session)
     }
 }

@@ -6,6 +6,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{CommandFactory, Parser};
 use clap_complete::Shell;
+#[cfg(target_os = "linux")]
+use tracing_subscriber::prelude::*;
 
 use super::exit::{self, Exit, Failure};
 use super::journal;
@@ -90,6 +92,16 @@ fn log(verbose: u8) {
         2 => tracing::Level::DEBUG,
         _ => tracing::Level::TRACE,
     };
+    #[cfg(target_os = "linux")]
+    if journal::is_reading()
+        && let Ok(journal) = tracing_journald::layer()
+    {
+        let level = tracing_subscriber::filter::LevelFilter::from_level(level);
+        tracing_subscriber::registry()
+            .with(journal.with_filter(level))
+            .init();
+        return;
+    }
     tracing_subscriber::fmt()
         .with_max_level(level)
         // The lines are made printable, and colours would not be.

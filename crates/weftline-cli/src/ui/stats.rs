@@ -160,6 +160,8 @@ pub(crate) fn session(stats: &Stats, paths: &[PathInfo]) -> Value {
         "repair_symbols": stats.sent.repair_symbols,
         "received_source_symbols": stats.received.source_symbols,
         "received_repair_symbols": stats.received.repair_symbols,
+        "useful_repairs": stats.received.useful_repairs,
         "recovered_symbols": stats.received.recovered_symbols,
+        "abandoned_symbols": stats.received.abandoned_symbols,
     })
 }

@@ -84,9 +84,7 @@ impl Record {
             put("goodput_mbps", json!(megabits(summary.bytes, self.elapsed)));
         }
         if let Some(stats) = &self.stats {
-            let mut session = stats::session(stats, &self.paths);
-            session["useful_repairs"] = json!(stats.received.useful_repairs);
-            put("session", session);
+            put("session", stats::session(stats, &self.paths));
         }
         Value::Object(object)
     }

@@ -118,13 +118,16 @@ fn metrics_count_what_the_programs_carry() {
         assert!(text.contains("content-type: application/openmetrics-text"));
         assert!(text.ends_with("# EOF\n"), "{text}");
         has_complete_histograms(text);
-        assert_eq!(metric(text, "weftline_relay_sent_datagrams"), 1.0);
-        assert_eq!(metric(text, "weftline_relay_delivered_datagrams"), 1.0);
+        assert_eq!(metric(text, "weftline_relay_sent_datagrams_total"), 1.0);
+        assert_eq!(
+            metric(text, "weftline_relay_delivered_datagrams_total"),
+            1.0
+        );
         // There is one flow.
         for way in ["sent", "delivered"] {
             for what in ["datagrams", "bytes"] {
                 let of_flow = metric(text, &format!("weftline_relay_flow_{way}_{what}_total"));
-                let all = metric(text, &format!("weftline_relay_{way}_{what}"));
+                let all = metric(text, &format!("weftline_relay_{way}_{what}_total"));
                 assert_eq!(of_flow, all, "{way} {what}");
             }
         }
@@ -267,7 +270,14 @@ fn metrics_count_who_was_turned_away_and_show_the_limits() {
         "--listen",
         "127.0.0.1:0",
     ];
-    let more = ["--metrics", "0", "--client-sessions", "1"];
+    let more = [
+        "--metrics",
+        "0",
+        "--client-sessions",
+        "1",
+        "--handshakes",
+        "32",
+    ];
     let mut serving = start(home.path(), &[&words[..], &more].concat());
     let (peer, address) = serving.listening();
     let shown = serving.line("metrics at http://");
@@ -306,7 +316,10 @@ fn metrics_count_who_was_turned_away_and_show_the_limits() {
     );
     let limit = |name: &str| metric(&text, &format!("weftline_relay_limits_{name}"));
     assert_eq!((limit("client_sessions"), limit("sessions")), (1.0, 1.0));
-    assert!(limit("turned_away") >= 1.0);
+    assert!(limit("turned_away_total") >= 1.0);
+    // A gauge, and no counter.
+    assert!(text.contains("# TYPE weftline_relay_limits_sessions gauge"));
+    assert_eq!(metric(&text, "weftline_handshakes_open"), 0.0);
     assert!(limit("memory_taken") >= 1e6);
 }
 

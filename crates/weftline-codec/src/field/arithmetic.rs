@@ -208,8 +208,8 @@ impl Arithmetic {
         }
     }
 
-    /// As [`mul_add_multi_vector`](Self::mul_add_multi_vector), for terms that
-    /// are not in a slice.
+    /// `dst += c * src` for the vector of every `(c, src)`; any `src` may be
+    /// shorter, and none longer.
     pub(crate) fn combine_vectors<'a>(self, dst: &mut [u8], terms: impl Terms<'a>) {
         kernel::active_ops().combine(self.tables, dst, terms, Onto::All);
     }
@@ -226,16 +226,6 @@ impl Arithmetic {
     /// When `src` is longer than `dst`.
     pub fn mul_add_vector(self, dst: &mut [u8], src: &[u8], c: u8) {
         kernel::active_ops().mul_add_with(self.tables, dst, src, c);
-    }
-
-    /// `dst += c * src` for the vector of every `(c, src)`; any `src` may be
-    /// shorter.
-    ///
-    /// # Panics
-    ///
-    /// When a `src` is longer than `dst`.
-    pub fn mul_add_multi_vector(self, dst: &mut [u8], terms: &[(u8, &[u8])]) {
-        kernel::active_ops().mul_add_multi_with(self.tables, dst, terms, Onto::All);
     }
 
     /// `dst += c * src`, or `dst = c * dst` without a `src`, group by group.

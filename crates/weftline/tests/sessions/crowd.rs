@@ -119,10 +119,12 @@ async fn beginning(client: &Endpoint) -> Vec<Vec<u8>> {
 
 #[tokio::test(start_paused = true)]
 async fn an_unfinished_handshake_has_its_place_for_five_seconds() {
-    let server = quic(Allowed::anyone(), config());
+    let config = config();
+    let monitor = config.monitor.clone();
+    let server = quic(Allowed::anyone(), config);
     let (addr, client) = (
         server.local_addr().unwrap(),
-        quic(Allowed::nobody(), config()),
+        quic(Allowed::nobody(), crate::config()),
     );
     let must_prove_its_address = async || {
         let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
@@ -138,9 +140,11 @@ async fn an_unfinished_handshake_has_its_place_for_five_seconds() {
         assert!(!must_prove_its_address().await);
     }
     assert!(must_prove_its_address().await);
+    assert_eq!(monitor.overview().handshakes, 16);
     sleep(Duration::from_millis(4500)).await;
     assert!(must_prove_its_address().await);
     sleep(Duration::from_millis(1000)).await;
+    assert_eq!(monitor.overview().handshakes, 0);
     assert!(!must_prove_its_address().await);
 }
 

@@ -6,7 +6,7 @@ mod pipe;
 
 use std::fmt;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -16,6 +16,7 @@ use super::hub::Hub;
 use super::media::rtp::Rtp;
 use super::media::{Parse, Unit};
 use super::options::SourceOptions;
+use crate::local_flow;
 
 /// Bytes that are read at a time.
 const CHUNK: usize = 64 << 10;
@@ -50,7 +51,7 @@ impl FromStr for Source {
             return Ok(Source::Stdin);
         }
         if let Some((scheme, address)) = text.split_once("://") {
-            let address = local(address).ok_or_else(bad)?;
+            let address = local_flow(address).ok_or_else(bad)?;
             return match scheme {
                 "udp" => Ok(Source::Udp(address)),
                 "rtp" => Ok(Source::Rtp(address)),
@@ -61,16 +62,6 @@ impl FromStr for Source {
             true => Err(bad()),
             false => Ok(Source::File(text.into())),
         }
-    }
-}
-
-/// An address that local programs send to: `IP:PORT`, or `:PORT` for this host only.
-fn local(text: &str) -> Option<SocketAddr> {
-    let text = text.strip_prefix('@').unwrap_or(text);
-    let text = text.strip_suffix('/').unwrap_or(text);
-    match text.strip_prefix(':') {
-        Some(port) => Some((Ipv4Addr::LOCALHOST, port.parse().ok()?).into()),
-        None => text.parse().ok(),
     }
 }
 

@@ -16,12 +16,12 @@ use std::time::{Duration, Instant};
 
 use tokio::task::AbortHandle;
 
-/// Unfinished handshakes at a time. Each costs some 60 KB.
-const PLACES: usize = 1536;
-/// From the first number of them on an address must have more of its allowance left than one, from the
-/// second on all of it: after the first of each, a thousand addresses begin some 50 handshakes a second,
+/// From the first number of unfinished handshakes on an address must have more of its allowance left than one,
+/// from the second on all of it: after the first of each, a thousand addresses begin some 50 handshakes a second,
 /// which leave a processor the time for others.
 const CROWDED: [usize; 2] = [64, 256];
+/// And from these shares of all places on.
+const CROWDED_SHARES: [usize; 2] = [24, 6];
 /// Unfinished handshakes from which on a client must first prove its address.
 const PROVE_FROM: usize = 16;
 /// Addresses and networks that are remembered, each. Beyond that, further ones share the places alone.
@@ -71,24 +71,25 @@ pub(super) struct Place {
 /// The unfinished handshakes of a port.
 pub(super) struct Crowd {
     next: u64,
+    /// Unfinished handshakes at a time.
+    most: usize,
     /// By number, hence by age; the handle ends the handshake.
     places: BTreeMap<u64, Option<AbortHandle>>,
     addresses: Ledger,
     networks: Ledger,
 }
 
-impl Default for Crowd {
-    fn default() -> Self {
+impl Crowd {
+    pub(super) fn new(most: usize) -> Self {
         Crowd {
             next: 0,
+            most,
             places: BTreeMap::new(),
             addresses: Ledger::new(ADDRESS),
             networks: Ledger::new(NETWORK),
         }
     }
-}
 
-impl Crowd {
     /// A client knocks from this address, and has proved that it is its own or has not.
     pub(super) fn enter(&mut self, addr: IpAddr, proved: bool, now: Instant) -> Entry {
         if !proved && self.places.len() >= PROVE_FROM {
@@ -107,7 +108,7 @@ impl Crowd {
             self.addresses.take(host);
             self.networks.take(network);
         }
-        while self.places.len() >= PLACES {
+        while self.places.len() >= self.most {
             if let Some((_, Some(oldest))) = self.places.pop_first() {
                 oldest.abort();
             }
@@ -120,7 +121,7 @@ impl Crowd {
 
     /// How crowded it is, from 0 to 1.
     fn pressure(&self) -> f64 {
-        let [some, many] = CROWDED.map(|places| places as f64);
+        let [some, many] = [0, 1].map(|at| CROWDED[at].min(self.most / CROWDED_SHARES[at]) as f64);
         ((self.places.len() as f64 - some) / (many - some)).clamp(0.0, 1.0)
     }
 
@@ -234,6 +235,8 @@ mod tests {
 
     use super::*;
 
+    const PLACES: usize = 1536;
+
     fn v4(number: u32) -> IpAddr {
         IpAddr::V4(number.into())
     }
@@ -247,7 +250,7 @@ mod tests {
 
     #[test]
     fn one_address_cannot_take_the_places_of_others() {
-        let (mut crowd, now) = (Crowd::default(), Instant::now());
+        let (mut crowd, now) = (Crowd::new(PLACES), Instant::now());
         let taken = (0..10_000)
             .filter(|_| place(crowd.enter(v4(7), true, now)).is_some())
             .count();
@@ -260,7 +263,7 @@ mod tests {
 
     #[test]
     fn nor_can_one_network() {
-        let (mut crowd, now) = (Crowd::default(), Instant::now());
+        let (mut crowd, now) = (Crowd::new(PLACES), Instant::now());
         let taken = (0..256 * 100)
             .filter(|n| place(crowd.enter(v4(n % 256), true, now)).is_some())
             .count();
@@ -274,7 +277,7 @@ mod tests {
     /// Each millisecond ten handshakes begin, from a thousand networks in turn, and none is finished.
     #[test]
     fn nor_can_a_thousand_networks() {
-        let (mut crowd, began) = (Crowd::default(), Instant::now());
+        let (mut crowd, began) = (Crowd::new(PLACES), Instant::now());
         let (mut waiting, mut strangers) = (VecDeque::new(), 0);
         for milli in 0..10_000_u32 {
             let now = began + Duration::from_millis(milli.into());
@@ -301,7 +304,7 @@ mod tests {
 
     #[test]
     fn a_forged_address_takes_nothing_from_its_owner() {
-        let (mut crowd, now) = (Crowd::default(), Instant::now());
+        let (mut crowd, now) = (Crowd::new(PLACES), Instant::now());
         let mut taken = 0;
         while place(crowd.enter(v4(7), false, now)).is_some() {
             taken += 1;
@@ -313,7 +316,7 @@ mod tests {
 
     #[test]
     fn peers_that_may_come_in_are_not_limited() {
-        let (mut crowd, now) = (Crowd::default(), Instant::now());
+        let (mut crowd, now) = (Crowd::new(PLACES), Instant::now());
         for _ in 0..10_000 {
             let place = place(crowd.enter(v4(7), true, now)).expect("a place");
             crowd.leave(place, true);
@@ -323,7 +326,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_oldest_unfinished_handshake_goes_when_all_places_are_taken() {
-        let (mut crowd, now) = (Crowd::default(), Instant::now());
+        let (mut crowd, now) = (Crowd::new(PLACES), Instant::now());
         let mut first = None;
         for number in 0..PLACES as u32 {
             let place = place(crowd.enter(v4(number << 8), true, now)).expect("a place");
@@ -337,8 +340,20 @@ mod tests {
     }
 
     #[test]
+    fn a_port_of_few_places_is_crowded_earlier() {
+        for (places, full) in [(48, 8), (PLACES, 256), (100_000, 256)] {
+            let (mut crowd, now) = (Crowd::new(places), Instant::now());
+            for number in 0..full as u32 {
+                assert!(crowd.pressure() < 1.0, "{places} places, {number} taken");
+                place(crowd.enter(v4(number << 8), true, now)).expect("a place");
+            }
+            assert_eq!(crowd.pressure(), 1.0, "{places} places");
+        }
+    }
+
+    #[test]
     fn memory_is_bounded_whatever_comes() {
-        let (mut crowd, now) = (Crowd::default(), Instant::now());
+        let (mut crowd, now) = (Crowd::new(PLACES), Instant::now());
         for number in 0..100_000 {
             crowd.enter(v4(number << 8), true, now);
         }

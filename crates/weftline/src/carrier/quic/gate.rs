@@ -9,15 +9,18 @@ use tokio::task::JoinSet;
 
 use super::super::canonical;
 use super::crowd::{Crowd, Entry, Place};
-use crate::Refusal;
 use crate::lock::lock;
+use crate::{EndpointConfig, Monitor, Refusal};
 
 /// A client's answer is waited for this long: several round trips of a bad path.
 pub(crate) const FINISH_WITHIN: Duration = Duration::from_secs(5);
 
 /// The gate of a port. Clones are handles to the same.
-#[derive(Clone, Default)]
-pub(crate) struct Gate(Arc<Mutex<Crowd>>);
+#[derive(Clone)]
+pub(crate) struct Gate {
+    crowd: Arc<Mutex<Crowd>>,
+    monitor: Monitor,
+}
 
 /// The place of a handshake, until this is dropped.
 pub(crate) struct Seat {
@@ -30,10 +33,18 @@ pub(crate) struct Seat {
 impl Drop for Seat {
     fn drop(&mut self) {
         self.gate.crowd().leave(self.place, self.welcome);
+        self.gate.monitor.handshake_ends();
     }
 }
 
 impl Gate {
+    pub(crate) fn new(config: &EndpointConfig) -> Self {
+        Gate {
+            crowd: Arc::new(Mutex::new(Crowd::new(config.max_handshakes))),
+            monitor: config.monitor.clone(),
+        }
+    }
+
     /// Gives the handshake of `incoming` a place and spawns `greet` with it, unless the peer must
     /// first prove that its address is its own, or has too many handshakes that it does not finish.
     pub(crate) fn admit<F>(
@@ -50,6 +61,7 @@ impl Gate {
         let entry = self.crowd().enter(addr.ip(), proved, Instant::now());
         match entry {
             Entry::Place(place) => {
+                self.monitor.handshake_begins();
                 let seat = Seat {
                     gate: self.clone(),
                     place,
@@ -74,6 +86,6 @@ impl Gate {
     }
 
     fn crowd(&self) -> MutexGuard<'_, Crowd> {
-        lock(&self.0)
+        lock(&self.crowd)
     }
 }

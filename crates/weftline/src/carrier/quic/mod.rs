@@ -130,7 +130,7 @@ impl Quic {
             })),
             listener: Mutex::new(None),
             serves,
-            gate: Gate::default(),
+            gate: Gate::new(config),
         };
         quic.set_allowed(allowed)?;
         Ok(quic)

@@ -73,7 +73,7 @@ impl Web {
             config: config.clone(),
             server: Mutex::new(Arc::new(server)),
             allowed,
-            gate: Gate::default(),
+            gate: Gate::new(config),
         })
     }
 
