@@ -169,8 +169,9 @@ pub(super) struct Adaptive {
     /// Rounds in a row in which the path moved the delay, and in which it then showed a queue beyond the target.
     moved: u8,
     crowded: u8,
-    /// The flow has moved to this path from one that fell silent, and its start here goes on.
-    taken_over: bool,
+    /// The flow has moved to this path from one that fell silent, and its start here goes on. So many bytes more are
+    /// in flight where the path moves the delay.
+    taken_over: Option<f64>,
     /// The part that this path has of what the session takes from this bottleneck.
     own_part: f32,
     /// Bytes that left in the largest round; with each round it counts for less.
@@ -225,7 +226,7 @@ impl Adaptive {
             doubtful: 0,
             moved: 0,
             crowded: 0,
-            taken_over: false,
+            taken_over: None,
             own_part: 1.0,
             largest: 0.0,
         };
@@ -256,17 +257,20 @@ impl Adaptive {
         self.window = self.window.max(self.initial());
     }
 
-    /// The start goes on from `rate` bytes a second. If that is too much, it ends within a round trip.
-    pub(super) fn take_over(&mut self, rate: f64) {
+    /// The start goes on from `rate` bytes a second, and `lost` bytes that leave again besides. If that is too
+    /// much, it ends within a round trip. Round trips take up to `later` longer than usual.
+    pub(super) fn take_over(&mut self, rate: f64, lost: f64, later: Duration) {
         self.phase = Phase::Start;
         self.push = None;
-        self.taken_over = true;
+        let more = rate * later.as_secs_f64();
+        self.taken_over = Some(more);
         // What the path carried so far was not all that it can carry.
         self.rates.trains.end();
         self.train = Train::Arriving;
         // Few packets tell little about how the path moves their delay.
         self.jitter = Jitter::default();
-        let window = rate * self.span().as_secs_f64();
+        self.base = Base::default();
+        let window = rate * self.span().as_secs_f64() + more + lost;
         self.window = self.window.max(window);
     }
 
@@ -322,7 +326,7 @@ impl Adaptive {
             self.calm = 0;
             if self.phase == Phase::Start {
                 self.phase = Phase::Steady;
-                self.taken_over = false;
+                self.taken_over = None;
             }
             self.set_window(MARKED * self.window);
         }
@@ -344,7 +348,7 @@ impl Adaptive {
         // What was measured before the silence says nothing about the path after it.
         self.round = Round::new(self.round.end, None);
         self.jitter = Jitter::default();
-        if core::mem::take(&mut self.taken_over) {
+        if self.taken_over.take().is_some() {
             self.rates.trains.end();
             self.train = Train::None;
         }

@@ -106,10 +106,12 @@ impl Pacer {
         }
     }
 
-    /// The flow moves to this path, which has carried little so far, with `rate` bytes a second.
-    pub(crate) fn take_over(&mut self, rate: f64) {
+    /// The flow moves to this path, which has carried little so far, with `rate` bytes a second. `lost` bytes were
+    /// in flight on the other one: what replaces them must not hold up what follows. Round trips take up to
+    /// `later` longer than usual.
+    pub(crate) fn take_over(&mut self, rate: f64, lost: u64, later: Duration) {
         if let Control::Adaptive(adaptive) = &mut self.control {
-            adaptive.take_over(rate);
+            adaptive.take_over(rate, lost as f64, later);
         }
     }
 

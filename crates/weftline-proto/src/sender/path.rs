@@ -21,6 +21,8 @@ const MEASURED: u8 = 8;
 const PROBE_EVERY: Duration = Duration::from_millis(100);
 const PROBES: u32 = 60;
 const PROBE_LATER: Duration = Duration::from_secs(1);
+/// By then the peer has forgotten what it measured before the flow moved here.
+const ANEW: Duration = Duration::from_secs(20);
 /// Tenths of a millisecond: what a path needs to keep of a hold, in few bytes.
 const TENTHS: Duration = Duration::from_micros(100);
 
@@ -37,6 +39,8 @@ pub(crate) struct Path {
     pub(super) queue: (Time, Duration),
     /// What the newest report told of it.
     newest_queue: Duration,
+    /// Since when delays are measured anew, and the shortest one since then beyond the peer's.
+    anew: Option<(Time, Duration)>,
     pub(super) newest_report: Option<u64>,
     /// When it arrived.
     pub(super) reported: Time,
@@ -72,6 +76,7 @@ impl Path {
             loss: LossEstimator::default(),
             queue: (now, Duration::ZERO),
             newest_queue: Duration::ZERO,
+            anew: None,
             newest_report: None,
             reported: now,
             discovery: None,
@@ -184,12 +189,34 @@ impl Path {
 
     /// For how long the path usually holds datagrams back, if it moves their delay; otherwise zero.
     pub(super) fn hold(&self) -> Duration {
-        u32::from(self.hold) * TENTHS
+        let hold = u32::from(self.hold) * TENTHS;
+        match self.anew {
+            // The rate control has not seen enough.
+            Some(_) => hold.max(self.rtt.variation()),
+            None => hold,
+        }
     }
 
     pub(crate) fn set_hold(&mut self, hold: Duration) {
         let tenths = hold.as_micros() / TENTHS.as_micros();
         self.hold = u16::try_from(tenths).unwrap_or(u16::MAX);
+    }
+
+    /// The flow moves here. What the path's few packets took until now does not show what many take: where delay
+    /// jitters and order is kept, each waits for the slowest before it.
+    pub(crate) fn measure_anew(&mut self, now: Time) {
+        self.anew = Some((now, Duration::MAX));
+        self.rtt.measure_anew();
+    }
+
+    /// How long datagrams waited in the path's queue, of which a report told `queue`.
+    pub(super) fn queue_of(&mut self, now: Time, queue: Duration) -> Duration {
+        self.anew = self.anew.filter(|(since, _)| now.since(*since) < ANEW);
+        let Some((_, shortest)) = &mut self.anew else {
+            return queue;
+        };
+        *shortest = queue.min(*shortest);
+        queue - *shortest
     }
 
     /// A report told how long datagrams waited in the path's queue. Where the delay jitters, only
@@ -296,6 +323,28 @@ mod tests {
         let mut few = with_datagrams(2);
         few.rtt.sample(50 * MS, Duration::ZERO);
         assert_eq!(silent(&few), None);
+    }
+
+    #[test]
+    fn a_path_that_takes_over_has_no_queue_but_what_is_longer_than_since_then() {
+        let mut path = with_datagrams(0);
+        path.rtt.sample(40 * MS, Duration::ZERO);
+        path.rtt.sample(120 * MS, Duration::ZERO);
+        let (shortest, usual) = (40 * MS, 50 * MS);
+        assert_eq!((path.rtt.min(), path.rtt.smoothed()), (shortest, usual));
+        assert_eq!(path.queue_of(at(0), 30 * MS), 30 * MS);
+        assert_eq!(path.hold(), Duration::ZERO);
+        path.measure_anew(at(100));
+        assert_eq!(path.rtt.min(), usual);
+        for (told, queue) in [(40, 0), (70, 30), (35, 0), (70, 35)] {
+            assert_eq!(path.queue_of(at(110), told * MS), queue * MS);
+        }
+        // What the rate control knows counts if it is more.
+        assert_eq!(path.hold(), path.rtt.variation());
+        path.set_hold(200 * MS);
+        assert_eq!(path.hold(), 200 * MS);
+        assert_eq!(path.queue_of(at(20_099), 70 * MS), 35 * MS);
+        assert_eq!(path.queue_of(at(20_100), 70 * MS), 70 * MS);
     }
 
     #[test]

@@ -66,7 +66,8 @@ impl Sender {
             self.tell_edge();
         }
         let state = &mut self.flow.paths[path];
-        state.on_queue(now, Duration::from_micros(report.queue_delay));
+        let queue = state.queue_of(now, Duration::from_micros(report.queue_delay));
+        state.on_queue(now, queue);
         Ok(is_news.map(|acknowledged| {
             let (arrived, lost) = state.flight.fates_of_bytes();
             Progress {
@@ -74,7 +75,7 @@ impl Sender {
                 count: acknowledged.count,
                 waited: acknowledged.waited,
                 rtt: state.rtt.latest(),
-                queue: Duration::from_micros(report.queue_delay),
+                queue,
                 arrived,
                 lost,
                 burst: state.loss.mean_burst(),

@@ -13,6 +13,8 @@ use crate::wire::FeedbackView;
 
 /// A path is untried if less than this part of what it is to carry arrives on it.
 const UNTRIED: f64 = 0.25;
+/// Hardly a round trip takes longer than usual by more mean deviations (RFC 9002, section 6.2.1).
+const DEVIATIONS: u32 = 4;
 
 impl Session {
     /// Another path begins: the carrier has joined it to the session. Both ends do this. A datagram of
@@ -125,7 +127,10 @@ impl Session {
         let rate = self.paths[index].pace.rate();
         let main = self.sender.main();
         if !self.is_backlogged(now) && self.paths[main].pace.rate() < UNTRIED * rate {
-            self.paths[main].pacer.take_over(rate);
+            let lost = self.sender.paths()[index].in_flight();
+            let later = DEVIATIONS * self.sender.paths()[main].rtt().variation();
+            self.paths[main].pacer.take_over(rate, lost, later);
+            self.sender.path_mut(main).measure_anew(now);
         }
     }
 

@@ -18,6 +18,8 @@ const DEAD: &str = "rate=50mbit delay=20ms queue=100ms loss=iid:100%";
 const NARROW: &str = "rate=12mbit delay=20ms queue=100ms";
 const FAR: &str = "rate=50mbit delay=70ms queue=100ms";
 const JITTER: &str = "rate=50mbit delay=20ms queue=100ms jitter=5ms,normal";
+const LTE: &str = "rate=40mbit delay=35ms queue=100ms jitter=8ms,normal";
+const STARLINK: &str = "rate=100mbit delay=50ms queue=100ms jitter=25ms,normal loss=iid:1%";
 const REORDERS: &str = "rate=50mbit delay=20ms queue=100ms jitter=5ms,normal,reorder";
 
 fn link(text: &str) -> LinkConfig {
@@ -166,6 +168,18 @@ fn a_path_that_is_cut_holds_nothing_up_and_is_used_again_when_it_is_back() {
         let back = sim.a.heard[0].1;
         assert!((7 * S..7 * S + 500 * MS).contains(&back), "{back:?}");
     }
+}
+
+#[test]
+fn a_stream_moves_to_a_path_whose_delay_jitters_without_waiting_until_that_is_known() {
+    let mut sim = stream(&[(LTE, 0), (STARLINK, 0)], 9);
+    sim.run_until(2 * S);
+    set_first(&mut sim, DEAD);
+    sim.run_until(10 * S);
+    assert_eq!(sim.b.live_delays.len(), 9000);
+    // Datagrams that keep their order wait for the slowest before them: up to 120 ms of 50.
+    let late = late(&sim);
+    assert!(late[0] < 150 * MS && late[1] < 270 * MS, "{late:?}");
 }
 
 #[test]

@@ -58,7 +58,7 @@ impl Adaptive {
     /// Empties the queue, to measure the path's delay and its losses without a queue.
     pub(super) fn drain(&mut self, rate: f64, base: Duration) {
         self.phase = Phase::Drain(0);
-        self.taken_over = false;
+        self.taken_over = None;
         // The shortest trip, not the mean one of a path that moves the delay.
         self.base_before = self.base().unwrap_or(base);
         self.rate_before = rate;

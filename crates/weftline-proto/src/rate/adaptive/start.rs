@@ -109,16 +109,19 @@ impl Adaptive {
                 }
             };
             self.jitter.end_start();
-            let taken_over = core::mem::take(&mut self.taken_over);
+            let taken_over = self.taken_over.take();
             // The mean rate of an application that pauses is its own, and that of a path to which the flow has
             // just moved is what it carried before, too. A burst has shown the path's.
-            let shows_less = self.round.idle || taken_over;
+            let shows_less = self.round.idle || taken_over.is_some();
             let burst = match shows_less && !overloaded && self.late.is_zero() {
                 true => self.rates.trains.best() / kept,
                 false => 0.0,
             };
-            self.rates
-                .add(if taken_over { rate.max(burst) } else { rate });
+            self.rates.add(if taken_over.is_some() {
+                rate.max(burst)
+            } else {
+                rate
+            });
             let holds = sustained.max(burst) * (base + self.interval + target / 2).as_secs_f64();
             // Of a train that overflows the queue, what arrives shows the rate of the queue's other flows too.
             let overflows = overloaded && !self.round.idle && self.round.loss() > OVERFLOW;
@@ -126,6 +129,10 @@ impl Adaptive {
                 true => holds.min(self.round.arrived()),
                 false => holds,
             });
+            // A path that moves the delay looks full until that is known. What it loses would say more.
+            if let Some(more) = taken_over.filter(|_| !overloaded) {
+                self.set_window(self.window + more);
+            }
             let kept = self.kept(&self.round, base, queue);
             self.set_window(self.window.max(kept));
         } else if self.late > Duration::ZERO {
