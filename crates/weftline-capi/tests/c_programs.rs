@@ -21,9 +21,8 @@ const MEMCHECK: [&str; 5] = [
     "--errors-for-leak-kinds=definite",
 ];
 
-/// Compiles and runs a program, as it is, so that each access is checked, and with sanitizers; what it
-/// prints each time. Nothing if
-/// there is no compiler, which was reported.
+/// Compiles and runs a program: as it is, under valgrind, and with sanitizers. Returns what it prints each
+/// time; nothing if there is no compiler, which was reported.
 fn printed(source: &str) -> Vec<String> {
     let source = root().join(source);
     let stem = source.file_stem().expect("it has a name");

@@ -7,7 +7,7 @@ use crate::wire::complete;
 
 /// How long the smallest one-way delay is remembered: short enough that a drift of 100 ppm between
 /// the clocks does not matter, long enough to see an empty queue.
-const MEMORY: Duration = Duration::from_secs(10);
+pub(crate) const MEMORY: Duration = Duration::from_secs(10);
 
 /// The smallest difference between two clocks: it belongs to an empty queue.
 #[derive(Clone, Copy, Debug, Default)]

@@ -60,11 +60,6 @@ impl RttEstimator {
         self.variation = sample / 2;
     }
 
-    /// The smallest sample says nothing any more.
-    pub(crate) fn measure_anew(&mut self) {
-        self.min = self.min.map(|_| self.smoothed);
-    }
-
     pub(crate) fn smoothed(&self) -> Duration {
         self.smoothed
     }

@@ -164,10 +164,10 @@ impl EndpointConfig {
         )?;
         #[cfg(feature = "quic")]
         check(
-            (LEAST_HANDSHAKES..=MAX_SESSIONS).contains(&self.max_handshakes),
+            HANDSHAKES.contains(&self.max_handshakes),
             "max_handshakes",
             self.max_handshakes,
-            "32 to 16777216",
+            "32 to 65536",
         )?;
         #[cfg(feature = "event-log")]
         if let Some(logs) = &self.event_logs {
@@ -267,9 +267,9 @@ pub(crate) fn is_limited(rate: RateControl) -> bool {
     }
 }
 
-/// Room for the handshakes of addresses that have not been proved, and for others besides.
+/// Room for the handshakes of addresses that have not been proved, and for others besides; 4 GB at most.
 #[cfg(feature = "quic")]
-const LEAST_HANDSHAKES: usize = 32;
+const HANDSHAKES: core::ops::RangeInclusive<usize> = 32..=65_536;
 /// More than a host can serve, and few enough for tokio's semaphores.
 const MAX_SESSIONS: usize = 1 << 24;
 /// TLS has names of up to 255 bytes, of which "weftline/1/" takes eleven.
@@ -339,7 +339,12 @@ mod tests {
             Some("max_sessions")
         );
         #[cfg(feature = "quic")]
-        for (most, field) in [(31, Some("max_handshakes")), (32, None)] {
+        for (most, field) in [
+            (31, Some("max_handshakes")),
+            (32, None),
+            (65_536, None),
+            (65_537, Some("max_handshakes")),
+        ] {
             assert_eq!(refused(|c| c.max_handshakes = most), field);
         }
         for name in ["", &"x".repeat(245)] {

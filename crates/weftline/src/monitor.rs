@@ -26,8 +26,9 @@ struct Table {
     /// Counters of those that are over.
     over: Totals,
     refused: Refused,
-    /// Handshakes under way.
+    /// Handshakes under way, and how many may be.
     handshakes: u64,
+    max_handshakes: u64,
 }
 
 /// A connection as a [`Monitor`] sees it.
@@ -135,9 +136,10 @@ pub struct Overview {
     pub totals: Totals,
     /// Peers that were turned away so far.
     pub refused: Refused,
-    /// Clients' handshakes with QUIC that are not finished yet: at most
-    /// [`EndpointConfig::max_handshakes`](crate::EndpointConfig::max_handshakes) for each endpoint.
+    /// Clients' handshakes with QUIC that are not finished yet.
     pub handshakes: u64,
+    /// [`EndpointConfig::max_handshakes`](crate::EndpointConfig::max_handshakes) of all endpoints together.
+    pub max_handshakes: u64,
 }
 
 impl Monitor {
@@ -166,7 +168,14 @@ impl Monitor {
             totals,
             refused: table.refused,
             handshakes: table.handshakes,
+            max_handshakes: table.max_handshakes,
         }
+    }
+
+    /// An endpoint does so many clients' handshakes at once.
+    #[cfg(feature = "quic")]
+    pub(crate) fn allows_handshakes(&self, most: usize) {
+        lock(&self.0).max_handshakes += most as u64;
     }
 
     /// A client's handshake begins.
@@ -175,7 +184,7 @@ impl Monitor {
         lock(&self.0).handshakes += 1;
     }
 
-    /// And has ended, one way or the other.
+    /// A client's handshake has ended, one way or the other.
     #[cfg(feature = "quic")]
     pub(crate) fn handshake_ends(&self) {
         lock(&self.0).handshakes -= 1;

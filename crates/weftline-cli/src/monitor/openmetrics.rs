@@ -264,7 +264,7 @@ fn histograms<'a>(
     Ok(())
 }
 
-/// How the names of those of a command's own numbers end that may fall. Other whole numbers only grow.
+/// How the names of those of a command's own numbers end that count nothing, or may fall. Other whole numbers count.
 const OWN_GAUGES: &[&str] = &[
     "_open_flows",
     "_connections_open",
@@ -278,6 +278,7 @@ const OWN_GAUGES: &[&str] = &[
     "_limits_client_memory",
     "_limits_client_sessions",
     "_limits_sessions",
+    "_limits_handshakes",
 ];
 
 /// The command's own counters, by their names in its JSON: `dropped.late` of the relay becomes
@@ -302,7 +303,11 @@ fn own(
                 gauges(encoder, &its, help, [(labels, one)])?;
             }
             Value::Number(number) => match number.as_u64().filter(|_| !is_gauge) {
-                Some(count) => counters(encoder, &its, help, [(labels, count)])?,
+                Some(count) => {
+                    // The encoder adds it.
+                    let its = its.strip_suffix("_total").unwrap_or(&its);
+                    counters(encoder, its, help, [(labels, count)])?;
+                }
                 None => {
                     let measure = number.as_f64().unwrap_or_default();
                     gauges(encoder, &its, help, [(labels, measure)])?;

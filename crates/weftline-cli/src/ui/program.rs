@@ -6,11 +6,11 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{CommandFactory, Parser};
 use clap_complete::Shell;
-#[cfg(target_os = "linux")]
+use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::prelude::*;
 
 use super::exit::{self, Exit, Failure};
-use super::journal;
+use super::journal::{self, Events};
 use super::output::{self, OutputOptions};
 use super::terminal;
 
@@ -92,15 +92,10 @@ fn log(verbose: u8) {
         2 => tracing::Level::DEBUG,
         _ => tracing::Level::TRACE,
     };
-    #[cfg(target_os = "linux")]
-    if journal::is_reading()
-        && let Ok(journal) = tracing_journald::layer()
-    {
-        let level = tracing_subscriber::filter::LevelFilter::from_level(level);
-        tracing_subscriber::registry()
-            .with(journal.with_filter(level))
-            .init();
-        return;
+    if journal::is_reading() {
+        let level = LevelFilter::from_level(level);
+        let events = Events(terminal::enter).with_filter(level);
+        return tracing_subscriber::registry().with(events).init();
     }
     tracing_subscriber::fmt()
         .with_max_level(level)

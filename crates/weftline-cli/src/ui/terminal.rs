@@ -10,7 +10,7 @@ use std::time::Duration;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use weftline_apps::printable;
 
-use super::journal;
+use super::journal::{self, Entry};
 use crate::lock::lock;
 
 /// Length of the queue of lines; further lines are dropped while it is full.
@@ -24,6 +24,11 @@ const PERIOD: Duration = Duration::from_millis(100);
 pub fn offer(text: String) {
     // Dropping is intended when the queue is full.
     let _ = queue().try_send(Job::Line(text));
+}
+
+/// Queues an entry for the journal, as [`offer`] does a line.
+pub fn enter(entry: Entry) {
+    let _ = queue().try_send(Job::Entry(entry));
 }
 
 /// Shows a line, and waits until it is written.
@@ -121,6 +126,7 @@ impl Bar {
 
 enum Job {
     Line(String),
+    Entry(Entry),
     Show(Arc<Bar>),
     Flush(SyncSender<()>),
 }
@@ -148,6 +154,11 @@ fn write(jobs: &Receiver<Job>) {
             screen.remove(&over.on_screen);
         }
         drawn.iter_mut().for_each(Drawn::draw);
+        let job = match job {
+            Ok(Job::Entry(entry)) if entry.write() => continue,
+            Ok(Job::Entry(entry)) => Ok(Job::Line(entry.text)),
+            job => job,
+        };
         match job {
             Ok(Job::Line(text)) => {
                 let text = match for_journal {
@@ -164,7 +175,7 @@ fn write(jobs: &Receiver<Job>) {
                 }
             }
             Ok(Job::Show(bar)) if drawn.len() < MOST_BARS => drawn.push(Drawn::new(bar, &screen)),
-            Ok(Job::Show(_)) => {}
+            Ok(Job::Show(_) | Job::Entry(_)) => {}
             Ok(Job::Flush(done)) => {
                 // The thread that asked may have ended.
                 let _ = done.send(());

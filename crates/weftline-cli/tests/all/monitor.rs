@@ -316,11 +316,36 @@ fn metrics_count_who_was_turned_away_and_show_the_limits() {
     );
     let limit = |name: &str| metric(&text, &format!("weftline_relay_limits_{name}"));
     assert_eq!((limit("client_sessions"), limit("sessions")), (1.0, 1.0));
+    assert_eq!(limit("handshakes"), 32.0);
     assert!(limit("turned_away_total") >= 1.0);
     // A gauge, and no counter.
     assert!(text.contains("# TYPE weftline_relay_limits_sessions gauge"));
     assert_eq!(metric(&text, "weftline_handshakes_open"), 0.0);
     assert!(limit("memory_taken") >= 1e6);
+}
+
+#[test]
+fn no_name_says_twice_that_it_is_a_total() {
+    let home = tempfile::tempdir().unwrap();
+    let words = [
+        "forward",
+        "serve",
+        "--allow",
+        "*:*",
+        "--listen",
+        "127.0.0.1:0",
+        "--metrics",
+        "0",
+    ];
+    let mut serving = start(home.path(), &words);
+    serving.listening();
+    let shown = serving.line("metrics at http://");
+    let shown = shown
+        .trim_start_matches("metrics at http://")
+        .trim_end_matches('/');
+    let text = get(shown, "/metrics");
+    assert_eq!(metric(&text, "weftline_forward_connections_total"), 0.0);
+    assert!(!text.contains("_total_total"), "{text}");
 }
 
 /// What `weftline status` shows of the command with this process number.
@@ -339,6 +364,8 @@ fn status_shows_a_command_that_stays_for_as_long_as_it_runs() {
     let mut command = command(home.path(), &words);
     let mut child = command.env("XDG_RUNTIME_DIR", home.path()).spawn().unwrap();
     let one = until("the command in status", || shown(&home, child.id()));
+    let summary = one["summary"].as_str().unwrap();
+    assert!(summary.starts_with("received 0 entries"), "{summary}");
     assert_eq!((&one["command"], &one["end"]), (&"recv".into(), &"".into()));
     let text = run(&home, &["status"]);
     assert!(text.contains(&format!("weftline recv (process {})", child.id())));

@@ -169,8 +169,8 @@ pub(super) struct Adaptive {
     /// Rounds in a row in which the path moved the delay, and in which it then showed a queue beyond the target.
     moved: u8,
     crowded: u8,
-    /// The flow has moved to this path from one that fell silent, and its start here goes on. So many bytes more are
-    /// in flight where the path moves the delay.
+    /// The flow has moved to this path from one that fell silent, and its start here goes on. What it sends while
+    /// a round trip takes longer than usual, in bytes.
     taken_over: Option<f64>,
     /// The part that this path has of what the session takes from this bottleneck.
     own_part: f32,
@@ -258,10 +258,12 @@ impl Adaptive {
     }
 
     /// The start goes on from `rate` bytes a second, and `lost` bytes that leave again besides. If that is too
-    /// much, it ends within a round trip. Round trips take up to `later` longer than usual.
+    /// much, it ends within a round trip. Round trips take up to `later` longer than usual; not even the end of the
+    /// start takes that from the flow.
     pub(super) fn take_over(&mut self, rate: f64, lost: f64, later: Duration) {
         self.phase = Phase::Start;
         self.push = None;
+        let later = later.min(self.srtt);
         let more = rate * later.as_secs_f64();
         self.taken_over = Some(more);
         // What the path carried so far was not all that it can carry.

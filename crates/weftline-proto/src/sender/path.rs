@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use super::discovery::Discovery;
 use super::flight::Flight;
+use crate::clock::MEMORY;
 use crate::histogram::Histogram;
 use crate::loss::LossEstimator;
 use crate::path::PathId;
@@ -22,7 +23,7 @@ const PROBE_EVERY: Duration = Duration::from_millis(100);
 const PROBES: u32 = 60;
 const PROBE_LATER: Duration = Duration::from_secs(1);
 /// By then the peer has forgotten what it measured before the flow moved here.
-const ANEW: Duration = Duration::from_secs(20);
+const ANEW: Duration = MEMORY.saturating_mul(2);
 /// Tenths of a millisecond: what a path needs to keep of a hold, in few bytes.
 const TENTHS: Duration = Duration::from_micros(100);
 
@@ -37,10 +38,9 @@ pub(crate) struct Path {
     pub(super) loss: LossEstimator,
     /// The shortest wait in the path's queue that a report of the last round trip told, and when.
     pub(super) queue: (Time, Duration),
-    /// What the newest report told of it.
-    newest_queue: Duration,
-    /// Since when delays are measured anew, and the shortest one since then beyond the peer's.
-    anew: Option<(Time, Duration)>,
+    /// What the newest report told of it, and what of that counts.
+    newest_queue: [Duration; 2],
+    anew: Option<Box<Anew>>,
     pub(super) newest_report: Option<u64>,
     /// When it arrived.
     pub(super) reported: Time,
@@ -65,6 +65,16 @@ pub(crate) struct Path {
     pub(super) recovered: u64,
 }
 
+/// Delays that are measured anew, since a flow has moved here.
+#[derive(Debug)]
+struct Anew {
+    since: Time,
+    /// The shortest wait in the queue that a report has told since.
+    queue: Duration,
+    /// The shortest round trip since.
+    trip: Duration,
+}
+
 impl Path {
     pub(super) fn new(id: PathId, cost: u8, initial_rtt: Duration, now: Time) -> Self {
         Path {
@@ -75,7 +85,7 @@ impl Path {
             round_trips: None,
             loss: LossEstimator::default(),
             queue: (now, Duration::ZERO),
-            newest_queue: Duration::ZERO,
+            newest_queue: [Duration::ZERO; 2],
             anew: None,
             newest_report: None,
             reported: now,
@@ -114,7 +124,7 @@ impl Path {
 
     /// The wait in the path's queue that the newest report told.
     pub(crate) fn newest_queue(&self) -> Duration {
-        self.newest_queue
+        self.newest_queue[0]
     }
 
     pub(crate) fn recovered(&self) -> u64 {
@@ -187,13 +197,21 @@ impl Path {
         self.rtt.smoothed() / 2 + self.rtt.variation()
     }
 
-    /// For how long the path usually holds datagrams back, if it moves their delay; otherwise zero.
+    /// For how long the path usually holds datagrams back, if it moves their delay; otherwise zero. Of a path to
+    /// which a flow has just moved it is the variation of the round trip: the rate control has not seen enough.
     pub(super) fn hold(&self) -> Duration {
         let hold = u32::from(self.hold) * TENTHS;
         match self.anew {
-            // The rate control has not seen enough.
             Some(_) => hold.max(self.rtt.variation()),
             None => hold,
+        }
+    }
+
+    /// The shortest round trip, of which a queue is a part.
+    pub(super) fn shortest_rtt(&self) -> Duration {
+        match &self.anew {
+            Some(anew) => anew.trip.max(self.rtt.min()),
+            None => self.rtt.min(),
         }
     }
 
@@ -203,33 +221,40 @@ impl Path {
     }
 
     /// The flow moves here. What the path's few packets took until now does not show what many take: where delay
-    /// jitters and order is kept, each waits for the slowest before it.
+    /// jitters and order is kept, each waits for the slowest before it. The price: a queue of others that stands
+    /// there counts as the path's own delay for a while.
     pub(crate) fn measure_anew(&mut self, now: Time) {
-        self.anew = Some((now, Duration::MAX));
-        self.rtt.measure_anew();
+        self.anew = Some(Box::new(Anew {
+            since: now,
+            queue: Duration::MAX,
+            trip: self.rtt.smoothed(),
+        }));
     }
 
-    /// How long datagrams waited in the path's queue, of which a report told `queue`.
-    pub(super) fn queue_of(&mut self, now: Time, queue: Duration) -> Duration {
-        self.anew = self.anew.filter(|(since, _)| now.since(*since) < ANEW);
-        let Some((_, shortest)) = &mut self.anew else {
-            return queue;
+    /// What counts of the wait in the path's queue that a report told.
+    fn queue_of(&mut self, now: Time, told: Duration) -> Duration {
+        self.anew.take_if(|anew| now.since(anew.since) >= ANEW);
+        let Some(anew) = &mut self.anew else {
+            return told;
         };
-        *shortest = queue.min(*shortest);
-        queue - *shortest
+        anew.queue = anew.queue.min(told);
+        anew.trip = anew.trip.min(self.rtt.latest());
+        told - anew.queue
     }
 
     /// A report told how long datagrams waited in the path's queue. Where the delay jitters, only
     /// what persists over a round trip is a queue. One report does not show that: the other end may have
-    /// had no time, and told nothing meanwhile.
-    pub(super) fn on_queue(&mut self, now: Time, queue: Duration) {
-        let before = core::mem::replace(&mut self.newest_queue, queue);
+    /// had no time, and told nothing meanwhile. Returns what of it counts.
+    pub(super) fn on_queue(&mut self, now: Time, told: Duration) -> Duration {
+        let queue = self.queue_of(now, told);
+        let [_, before] = core::mem::replace(&mut self.newest_queue, [told, queue]);
         let (at, shortest) = self.queue;
         if queue <= shortest {
             self.queue = (now, queue);
         } else if now >= at + self.rtt.smoothed() {
             self.queue = (now, queue.min(before));
         }
+        queue
     }
 
     /// When the path counts as silent; a report is late after `timeout`, and hardly ever later than this
@@ -331,20 +356,28 @@ mod tests {
         path.rtt.sample(40 * MS, Duration::ZERO);
         path.rtt.sample(120 * MS, Duration::ZERO);
         let (shortest, usual) = (40 * MS, 50 * MS);
-        assert_eq!((path.rtt.min(), path.rtt.smoothed()), (shortest, usual));
-        assert_eq!(path.queue_of(at(0), 30 * MS), 30 * MS);
+        assert_eq!(
+            (path.shortest_rtt(), path.rtt.smoothed()),
+            (shortest, usual)
+        );
+        assert_eq!(path.on_queue(at(0), 30 * MS), 30 * MS);
         assert_eq!(path.hold(), Duration::ZERO);
         path.measure_anew(at(100));
-        assert_eq!(path.rtt.min(), usual);
+        assert_eq!(path.shortest_rtt(), usual);
         for (told, queue) in [(40, 0), (70, 30), (35, 0), (70, 35)] {
-            assert_eq!(path.queue_of(at(110), told * MS), queue * MS);
+            assert_eq!(path.on_queue(at(110), told * MS), queue * MS);
+            assert_eq!(path.newest_queue(), told * MS);
         }
+        path.rtt.sample(45 * MS, Duration::ZERO);
+        path.on_queue(at(120), 70 * MS);
+        assert_eq!((path.shortest_rtt(), path.rtt.min()), (45 * MS, shortest));
         // What the rate control knows counts if it is more.
         assert_eq!(path.hold(), path.rtt.variation());
         path.set_hold(200 * MS);
         assert_eq!(path.hold(), 200 * MS);
-        assert_eq!(path.queue_of(at(20_099), 70 * MS), 35 * MS);
-        assert_eq!(path.queue_of(at(20_100), 70 * MS), 70 * MS);
+        assert_eq!(path.on_queue(at(20_099), 70 * MS), 35 * MS);
+        assert_eq!(path.on_queue(at(20_100), 70 * MS), 70 * MS);
+        assert_eq!((path.shortest_rtt(), path.hold()), (shortest, 200 * MS));
     }
 
     #[test]

@@ -66,8 +66,7 @@ impl Sender {
             self.tell_edge();
         }
         let state = &mut self.flow.paths[path];
-        let queue = state.queue_of(now, Duration::from_micros(report.queue_delay));
-        state.on_queue(now, queue);
+        let queue = state.on_queue(now, Duration::from_micros(report.queue_delay));
         Ok(is_news.map(|acknowledged| {
             let (arrived, lost) = state.flight.fates_of_bytes();
             Progress {

@@ -255,9 +255,9 @@ impl<'a> Situation<'a> {
         age.saturating_sub(rtt.smoothed() + REPORT_INTERVAL)
     }
 
-    /// The shortest round trip so far.
+    /// The shortest round trip so far, or since the flow has moved to this path.
     pub(super) fn shortest_rtt(&self) -> Duration {
-        self.path.rtt.min()
+        self.path.shortest_rtt()
     }
 
     pub(super) fn has_several_paths(&self) -> bool {

@@ -39,6 +39,20 @@ fn marks_take_a_fifth_of_the_window_once_a_round_trip() {
     assert_eq!(adaptive.window(), MARKED * before);
 }
 
+#[test]
+fn a_flow_that_moves_has_room_for_what_was_lost_and_for_late_round_trips() {
+    let trip = Duration::from_millis(60);
+    let moved = |lost, later| {
+        let mut adaptive = Adaptive::new(trip, Duration::ZERO, Duration::ZERO, Time::ZERO);
+        adaptive.take_over(1e7, lost, later);
+        adaptive.window()
+    };
+    assert_eq!(moved(0.0, Duration::ZERO), 600e3);
+    assert_eq!(moved(5e4, Duration::from_millis(20)), 850e3);
+    // One or two samples tell little about how late they may be.
+    assert_eq!(moved(0.0, 2 * trip), 1.2e6);
+}
+
 /// The peer answers at `at`, after a silence.
 fn answered(mut adaptive: Adaptive, at: u64) -> Adaptive {
     (0..5).for_each(|_| adaptive.on_timeouts());

@@ -20,8 +20,8 @@ use tokio::task::AbortHandle;
 /// from the second on all of it: after the first of each, a thousand addresses begin some 50 handshakes a second,
 /// which leave a processor the time for others.
 const CROWDED: [usize; 2] = [64, 256];
-/// And from these shares of all places on.
-const CROWDED_SHARES: [usize; 2] = [24, 6];
+/// Where there are few places: from one in so many on.
+const CROWDED_PARTS: [usize; 2] = [24, 6];
 /// Unfinished handshakes from which on a client must first prove its address.
 const PROVE_FROM: usize = 16;
 /// Addresses and networks that are remembered, each. Beyond that, further ones share the places alone.
@@ -73,6 +73,8 @@ pub(super) struct Crowd {
     next: u64,
     /// Unfinished handshakes at a time.
     most: usize,
+    /// Handshakes that lost their place since this was looked at.
+    pub(super) given_up: u32,
     /// By number, hence by age; the handle ends the handshake.
     places: BTreeMap<u64, Option<AbortHandle>>,
     addresses: Ledger,
@@ -84,6 +86,7 @@ impl Crowd {
         Crowd {
             next: 0,
             most,
+            given_up: 0,
             places: BTreeMap::new(),
             addresses: Ledger::new(ADDRESS),
             networks: Ledger::new(NETWORK),
@@ -111,6 +114,7 @@ impl Crowd {
         while self.places.len() >= self.most {
             if let Some((_, Some(oldest))) = self.places.pop_first() {
                 oldest.abort();
+                self.given_up += 1;
             }
         }
         let number = self.next;
@@ -121,7 +125,7 @@ impl Crowd {
 
     /// How crowded it is, from 0 to 1.
     fn pressure(&self) -> f64 {
-        let [some, many] = [0, 1].map(|at| CROWDED[at].min(self.most / CROWDED_SHARES[at]) as f64);
+        let [some, many] = [0, 1].map(|at| CROWDED[at].min(self.most / CROWDED_PARTS[at]) as f64);
         ((self.places.len() as f64 - some) / (many - some)).clamp(0.0, 1.0)
     }
 
@@ -335,7 +339,7 @@ mod tests {
             first.get_or_insert(task);
         }
         assert!(place(crowd.enter(v4(u32::MAX), true, now)).is_some());
-        assert_eq!(crowd.places.len(), PLACES);
+        assert_eq!((crowd.places.len(), crowd.given_up), (PLACES, 1));
         assert!(first.unwrap().await.unwrap_err().is_cancelled());
     }
 

@@ -39,6 +39,7 @@ impl Drop for Seat {
 
 impl Gate {
     pub(crate) fn new(config: &EndpointConfig) -> Self {
+        config.monitor.allows_handshakes(config.max_handshakes);
         Gate {
             crowd: Arc::new(Mutex::new(Crowd::new(config.max_handshakes))),
             monitor: config.monitor.clone(),
@@ -58,7 +59,11 @@ impl Gate {
     {
         let addr = incoming.remote_address();
         let proved = incoming.remote_address_validated();
-        let entry = self.crowd().enter(addr.ip(), proved, Instant::now());
+        let mut crowd = self.crowd();
+        let entry = crowd.enter(addr.ip(), proved, Instant::now());
+        let given_up = std::mem::take(&mut crowd.given_up);
+        drop(crowd);
+        (0..given_up).for_each(|_| self.monitor.unfinished());
         match entry {
             Entry::Place(place) => {
                 self.monitor.handshake_begins();
