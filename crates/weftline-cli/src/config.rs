@@ -252,7 +252,11 @@ fn read(file: &Path) -> Result<Table, String> {
         return Err(format!("it is longer than {LONGEST} bytes"));
     }
     let text = std::fs::read_to_string(file).map_err(|e| e.to_string())?;
-    text.parse().map_err(|e: toml::de::Error| e.to_string())
+    text.parse().map_err(|error: toml::de::Error| {
+        let before = error.span().map_or(0, |span| span.start);
+        let lines = text.bytes().take(before).filter(|byte| *byte == b'\n');
+        format!("line {}: {}", lines.count() + 1, error.message())
+    })
 }
 
 /// The words of a command line that say what the table says, except for what `is_given` already. The table
@@ -396,6 +400,16 @@ mod tests {
 
     const ALL: &str =
         "folder = 'in box'\nlisten = 9338\nallow = ['a:1', 'b:2']\noverwrite = true\n";
+
+    #[test]
+    fn a_mistake_is_told_in_one_line_with_its_place() {
+        let error = expanded("listen = 1\n\nlisten = 2\n", &["run", "--config", "FILE"]);
+        let error = error.unwrap_err();
+        assert!(
+            error.ends_with("serve.toml: line 3: duplicate key"),
+            "{error}"
+        );
+    }
 
     #[test]
     fn a_file_says_what_a_command_line_says() {
