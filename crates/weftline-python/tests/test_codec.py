@@ -223,21 +223,25 @@ def test_long_calls_let_other_threads_run() -> None:
     counts: list[float] = []
 
     def count() -> None:
-        running.wait()
         while running.is_set():
             counts.append(time.perf_counter())
 
-    thread = threading.Thread(target=count)
-    thread.start()
-    running.set()
-    start = time.perf_counter()
-    encoder.repair(0, 1000, 1)
-    end = time.perf_counter()
-    running.clear()
-    thread.join()
-    # All but the first and last part of the call.
-    share = (end - start) / 4
-    assert any(start + share < at < end - share for at in counts)
+    def runs_meanwhile() -> bool:
+        counts.clear()
+        running.set()
+        thread = threading.Thread(target=count)
+        thread.start()
+        start = time.perf_counter()
+        encoder.repair(0, 1000, 1)
+        end = time.perf_counter()
+        running.clear()
+        thread.join()
+        # All but the first and last part of the call.
+        share = (end - start) / 4
+        return any(start + share < at < end - share for at in counts)
+
+    # On a busy machine the other thread may get no processor during one call.
+    assert any(runs_meanwhile() for _ in range(50))
 
 
 def test_threads_share_an_encoder() -> None:
