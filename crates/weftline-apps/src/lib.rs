@@ -40,6 +40,7 @@ pub use allow::{Allow, BadAllow};
 pub use error::SessionError;
 pub use flow::{BUSIEST, FlowInfo};
 pub use listen::{BadListen, Listen};
+pub use lock::lock;
 pub use protocol::Protocol;
 pub use quota::{Budget, Limits, OverLimit, Place, Usage};
 pub use session::{connect, farewell};

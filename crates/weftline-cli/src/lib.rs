@@ -18,7 +18,6 @@ mod inbox;
 mod key;
 mod listed;
 mod listen;
-mod lock;
 mod monitor;
 mod nearby;
 mod offer;

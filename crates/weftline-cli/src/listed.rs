@@ -11,8 +11,8 @@ use weftline::Fingerprint;
 use weftline_apps::Protocol;
 
 use crate::home;
-use crate::lock::lock;
 use crate::ui::terminal;
+use weftline_apps::lock;
 
 /// A list that is read again whenever its file has changed.
 #[derive(Debug)]

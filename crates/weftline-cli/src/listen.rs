@@ -17,11 +17,11 @@ use crate::book;
 use crate::config::{ConfigOptions, PeersNow};
 use crate::home;
 use crate::listed::Listed;
-use crate::lock::lock;
 use crate::options::SessionOptions;
 use crate::peer::Peer;
 use crate::ui::output::{self, quoted, quoted_command};
 use crate::ui::terminal;
+use weftline_apps::lock;
 
 /// Where a server listens, and which peers it serves.
 #[derive(Args, Clone, Debug)]

@@ -176,18 +176,23 @@ pub(crate) struct LimitOptions {
 }
 
 impl LimitOptions {
-    /// Limits what the endpoint counts itself.
+    /// Gives the endpoint the limits that it counts itself.
     pub(crate) fn complete(&self, config: &mut EndpointConfig) {
-        config.max_handshakes = self.handshakes as usize;
+        self.limits().complete(config);
     }
 
     /// Nothing of these limits is taken.
     pub(crate) fn budget(&self) -> Arc<Budget> {
+        Budget::new(self.limits())
+    }
+
+    fn limits(&self) -> Limits {
         let mut limits = Limits::default();
         limits.client_memory = self.client_memory;
         limits.memory = self.memory;
         limits.client_sessions = self.client_sessions;
-        Budget::new(limits)
+        limits.handshakes = self.handshakes;
+        limits
     }
 }
 

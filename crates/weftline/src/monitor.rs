@@ -26,9 +26,8 @@ struct Table {
     /// Counters of those that are over.
     over: Totals,
     refused: Refused,
-    /// Handshakes under way, and how many may be.
+    /// Handshakes under way.
     handshakes: u64,
-    max_handshakes: u64,
 }
 
 /// A connection as a [`Monitor`] sees it.
@@ -138,8 +137,6 @@ pub struct Overview {
     pub refused: Refused,
     /// Clients' handshakes with QUIC that are not finished yet.
     pub handshakes: u64,
-    /// [`EndpointConfig::max_handshakes`](crate::EndpointConfig::max_handshakes) of all endpoints together.
-    pub max_handshakes: u64,
 }
 
 impl Monitor {
@@ -168,14 +165,7 @@ impl Monitor {
             totals,
             refused: table.refused,
             handshakes: table.handshakes,
-            max_handshakes: table.max_handshakes,
         }
-    }
-
-    /// An endpoint does so many clients' handshakes at once.
-    #[cfg(feature = "quic")]
-    pub(crate) fn allows_handshakes(&self, most: usize) {
-        lock(&self.0).max_handshakes += most as u64;
     }
 
     /// A client's handshake begins.

@@ -39,6 +39,8 @@ pub struct Usage {
     pub client_memory: u64,
     /// Most sessions of one client.
     pub client_sessions: u32,
+    /// Most handshakes at once.
+    pub handshakes: u32,
     /// Sessions now.
     pub sessions: u64,
     /// Clients now.
@@ -172,6 +174,7 @@ impl Budget {
             memory_taken,
             client_memory: self.limits.client_memory,
             client_sessions: self.limits.client_sessions,
+            handshakes: self.limits.handshakes,
             sessions: self.sessions.taken().0,
             clients: clients as u64,
             turned_away: self.turned_away.load(Ordering::Relaxed),

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
 use crate::lock::lock;
-use weftline::{Connection, Fingerprint};
+use weftline::{Connection, EndpointConfig, Fingerprint};
 
 pub use budget::{Budget, Place, Usage};
 
@@ -41,15 +41,19 @@ pub struct Limits {
     pub memory: u64,
     /// Sessions of each client: others must find room too.
     pub client_sessions: u32,
+    /// Handshakes of clients under way at once. The port itself counts them, with the configuration that
+    /// [`complete`](Self::complete) makes.
+    pub handshakes: u32,
 }
 
 impl Default for Limits {
-    /// 512 MB and 128 sessions for each client, 4 GB for all.
+    /// 512 MB and 128 sessions for each client, 4 GB and 1,536 handshakes for all.
     fn default() -> Self {
         Limits {
             client_memory: 512_000_000,
             memory: 4_000_000_000,
             client_sessions: 128,
+            handshakes: 1536,
         }
     }
 }
@@ -57,6 +61,11 @@ impl Default for Limits {
 impl Limits {
     /// With less memory, sessions would end for what they ordinarily hold.
     pub const LEAST_MEMORY: u64 = 10_000_000;
+
+    /// Gives a port the limits that it counts itself.
+    pub fn complete(&self, config: &mut EndpointConfig) {
+        config.max_handshakes = self.handshakes as usize;
+    }
 }
 
 /// What a quota counts.

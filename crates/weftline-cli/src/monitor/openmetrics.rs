@@ -264,7 +264,7 @@ fn histograms<'a>(
     Ok(())
 }
 
-/// How the names of those of a command's own numbers end that count nothing, or may fall. Other whole numbers count.
+/// Some of a command's own numbers are no counts, or may fall: their names end so. All other whole numbers count.
 const OWN_GAUGES: &[&str] = &[
     "_open_flows",
     "_connections_open",

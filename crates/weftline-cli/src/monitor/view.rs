@@ -105,9 +105,7 @@ impl View {
     ) -> Self {
         let mut counters = standing.json();
         if let (Value::Object(all), Some(budget)) = (&mut counters, budget) {
-            let mut limits = json!(budget.usage());
-            limits["handshakes"] = json!(overview.max_handshakes);
-            all.insert("limits".to_owned(), limits);
+            all.insert("limits".to_owned(), json!(budget.usage()));
         }
         let carried = |one: &ConnectionInfo| one.packets.sent_bytes + one.packets.received_bytes;
         let all = overview.open.len();

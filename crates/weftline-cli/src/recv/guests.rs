@@ -21,9 +21,9 @@ use super::questions::{Answer, Questions};
 use crate::book::{self, Book};
 use crate::home;
 use crate::listen::{Lists, reachable, turned_away};
-use crate::lock::lock;
 use crate::nearby::Announcement;
 use crate::ui::{OutputOptions, ask, output, peers, terminal};
+use weftline_apps::lock;
 
 /// How long a pair may take to be remembered before the program ends.
 const LAST_WORDS: Duration = Duration::from_secs(4);

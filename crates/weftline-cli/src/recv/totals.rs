@@ -6,10 +6,10 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::lock::lock;
 use crate::ui::progress::{megabits, size};
 use crate::ui::report::Standing;
 use crate::ui::summary::{Record, count};
+use weftline_apps::lock;
 
 /// Counters of the transfers that have ended. Clones share them.
 #[derive(Clone, Debug, Default)]

@@ -14,7 +14,6 @@ use weftline_apps::pairing::Code;
 use weftline_apps::transfer::{Event, Listing, collect, send};
 use weftline_apps::{Protocol, close, farewell};
 
-use crate::lock::lock;
 use crate::options::{PathOptions, SessionOptions, StallOptions, wait};
 use crate::peer::Peer;
 use crate::places::{Places, To};
@@ -26,6 +25,7 @@ use crate::ui::summary::{self, Record, Side, show, watch};
 use crate::ui::{Exit, Failure, OutputOptions, exit};
 use progress::{Place, Progress};
 use receiver::Receiver;
+use weftline_apps::lock;
 
 /// The commands of the receiving end.
 const THERE: There = There {

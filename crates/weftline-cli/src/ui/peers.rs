@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 
 use super::terminal;
-use crate::lock::lock;
+use weftline_apps::lock;
 
 /// Lines shown in an interval; further ones are counted.
 const SHOWN: u32 = 8;

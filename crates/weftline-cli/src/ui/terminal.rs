@@ -11,7 +11,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use weftline_apps::printable;
 
 use super::journal::{self, Entry};
-use crate::lock::lock;
+use weftline_apps::lock;
 
 /// Length of the queue of lines; further lines are dropped while it is full.
 const WAITING: usize = 1024;
@@ -154,13 +154,9 @@ fn write(jobs: &Receiver<Job>) {
             screen.remove(&over.on_screen);
         }
         drawn.iter_mut().for_each(Drawn::draw);
-        let job = match job {
-            Ok(Job::Entry(entry)) if entry.write() => continue,
-            Ok(Job::Entry(entry)) => Ok(Job::Line(entry.text)),
-            job => job,
-        };
         match job {
-            Ok(Job::Line(text)) => {
+            Ok(Job::Entry(entry)) if entry.write() => {}
+            Ok(Job::Line(text) | Job::Entry(Entry { text, .. })) => {
                 let text = match for_journal {
                     true => journal::with_priority(&text),
                     false => text,
@@ -175,7 +171,7 @@ fn write(jobs: &Receiver<Job>) {
                 }
             }
             Ok(Job::Show(bar)) if drawn.len() < MOST_BARS => drawn.push(Drawn::new(bar, &screen)),
-            Ok(Job::Show(_) | Job::Entry(_)) => {}
+            Ok(Job::Show(_)) => {}
             Ok(Job::Flush(done)) => {
                 // The thread that asked may have ended.
                 let _ = done.send(());

@@ -20,7 +20,7 @@ use tokio::task::AbortHandle;
 /// from the second on all of it: after the first of each, a thousand addresses begin some 50 handshakes a second,
 /// which leave a processor the time for others.
 const CROWDED: [usize; 2] = [64, 256];
-/// Where there are few places: from one in so many on.
+/// A port with few places is crowded once a 24th of them is taken, and fully crowded once a sixth is.
 const CROWDED_PARTS: [usize; 2] = [24, 6];
 /// Unfinished handshakes from which on a client must first prove its address.
 const PROVE_FROM: usize = 16;

@@ -39,7 +39,6 @@ impl Drop for Seat {
 
 impl Gate {
     pub(crate) fn new(config: &EndpointConfig) -> Self {
-        config.monitor.allows_handshakes(config.max_handshakes);
         Gate {
             crowd: Arc::new(Mutex::new(Crowd::new(config.max_handshakes))),
             monitor: config.monitor.clone(),
