@@ -61,7 +61,7 @@ def public(target: object) -> list[str]:
     return [name for name in dir(target) if not hasattr(object, name)]
 
 
-SEED = int(os.environ.get("WEFTLINE_SEED", random.randrange(1 << 32)))
+SEED = int(os.environ.get("WEFTLINE_SEED", 1))
 CALLS = int(os.environ.get("WEFTLINE_CALLS", 2000))
 
 

@@ -50,6 +50,12 @@ test(`a window recovers what a path lost, in every field (seed ${seed})`, () => 
         const decoder = new WindowDecoder(512, 1200, { bits });
         const sent = [];
         let key = 0;
+        const repair = () => {
+            const { first, end } = encoder.held;
+            key += 1;
+            const coefficients = { kind: "uniform", key };
+            decoder.repair(first, end, coefficients, encoder.repair(first, end, coefficients));
+        };
         for (let round = 0; round < 400; round++) {
             const payload = bytes(next, Math.floor(next() * 1200));
             sent.push(payload);
@@ -62,23 +68,20 @@ test(`a window recovers what a path lost, in every field (seed ${seed})`, () => 
                 assert.equal(decoder.source(esi, payload), true);
             }
             if (round % 2 === 1) {
-                const { first, end } = encoder.held;
-                key += 1;
-                const coefficients = { kind: "uniform", key };
-                const repair = encoder.repair(first, end, coefficients);
-                try {
-                    decoder.repair(first, end, coefficients, repair);
-                } catch (error) {
-                    assert.equal(error.code, "late");
-                }
+                repair();
             }
+        }
+        // A repair of GF(2) brings nothing new in one of two cases, so the last losses may still be open.
+        for (let more = 0; decoder.contiguous < 400; more++) {
+            assert.ok(more < 100, `GF(2^${bits}): ${decoder.contiguous} of 400 known`);
+            repair();
         }
         const known = new Set();
         for (let esi; (esi = decoder.nextKnown()) !== undefined; ) {
             known.add(esi);
             assert.deepEqual(decoder.symbol(esi), sent[esi]);
         }
-        assert.ok(decoder.contiguous > 380 && known.size > 380, `GF(2^${bits}): ${known.size} of 400 known`);
+        assert.equal(known.size, 400);
         assert.equal(decoder.symbol(1000), undefined);
         decoder.forgetBefore(decoder.contiguous);
         assert.equal(decoder.symbol(0), undefined);
