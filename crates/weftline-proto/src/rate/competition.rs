@@ -29,9 +29,9 @@ const ROUNDS: usize = 32;
 /// above this part of its maximum in all but a tenth of those rounds.
 const STARVED: f64 = 0.25;
 const PINNED: f64 = 0.7;
-/// Nor does one yield if losses go on although the window shrinks: in this many rounds of this many.
-const LOSSY: u32 = 4;
-const LOSSY_OF: u32 = 6;
+/// Nor does one yield if losses go on although the window shrinks: in this many rounds in a row. CUBIC yields within
+/// two.
+const LOSSY: u32 = 5;
 /// With more than this share for this many rounds, a competing flow yields (BBR falls silent for
 /// 200 ms now and then), and this flow stops insisting. It also stops after this many rounds, and
 /// after twice as many each time that insisting was in vain.
@@ -66,8 +66,10 @@ pub(super) struct Competition {
     refills: bool,
     /// The queue in the last rounds, the newest first, in seconds.
     queues: VecDeque<f64>,
-    /// Which of the newest rounds had losses by congestion, the newest in the lowest bit.
-    congested: u32,
+    /// Rounds in a row with losses by congestion.
+    lossy: u32,
+    /// The window became smaller after the last round.
+    decreased: bool,
     /// Rounds left of insisting.
     insist: u32,
     /// Rounds for which to insist the next time.
@@ -110,7 +112,8 @@ impl Competition {
             waiting_since: now,
             refills: false,
             queues: VecDeque::new(),
-            congested: 0,
+            lossy: 0,
+            decreased: false,
             insist: 0,
             next_insist: INSIST,
             refrain: 0,
@@ -153,15 +156,17 @@ impl Competition {
             return self.window_while_insisting(now, path);
         }
         self.refrain = self.refrain.saturating_sub(1);
-        self.congested = (self.congested << 1 | u32::from(congested)) & ((1 << LOSSY_OF) - 1);
-        let lossy = self.congested.count_ones() >= LOSSY;
+        self.lossy = if congested { self.lossy + 1 } else { 0 };
+        let lossy = self.lossy >= LOSSY;
         let is_needed = lossy || path.share < STARVED && self.is_pinned();
         if is_needed && self.refrain == 0 {
             self.insist = self.next_insist;
             self.next_insist = (2 * self.next_insist).min(MOST_INSIST);
             return round_trips_in_flight(path.share) * path.holds;
         }
-        if congested {
+        // What is lost of the packets that had left at a decrease is the same event (RFC 5681, section 3.2).
+        self.decreased = congested && !self.decreased;
+        if self.decreased {
             self.most = path.window;
             self.since = now;
             self.reno = DECREASE * path.window;
@@ -221,4 +226,55 @@ impl Competition {
 /// Round trips' worth to keep in flight with this share.
 fn round_trips_in_flight(share: f64) -> f64 {
     IN_FLIGHT + CATCH_UP * (1.0 - share / SMALL).max(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PACKET: f64 = 1000.0;
+    const TRIP: Duration = Duration::from_millis(50);
+
+    /// The windows in packets after rounds that had losses or not.
+    fn windows<const N: usize>(congested: [bool; N]) -> [f64; N] {
+        let mut now = Time::ZERO;
+        let mut window = 100.0 * PACKET;
+        let mut competition = Competition::new(window, now);
+        congested.map(|congested| {
+            now += TRIP;
+            let share = Share {
+                window,
+                packet: PACKET,
+                holds: 100.0 * PACKET,
+                share: 0.5,
+                part: 1.0,
+                queue: TRIP,
+                rtt: TRIP,
+                excess: 0.01,
+            };
+            window = competition.window(now, congested, &share);
+            window / PACKET
+        })
+    }
+
+    #[test]
+    fn losses_of_packets_that_had_left_at_a_decrease_are_the_same_event() {
+        let [first, second, third, fourth] = windows([true, true, false, true]);
+        assert!((first - 70.0).abs() < 1e-9, "{first}");
+        assert!(second > first && third > second, "{second} {third}");
+        assert!((fourth - DECREASE * third).abs() < 1e-9, "{fourth}");
+    }
+
+    #[test]
+    fn a_flow_insists_if_losses_go_on_although_its_window_shrinks() {
+        let windows = windows([true; 5]);
+        assert!(windows[3] < 60.0, "{windows:?}");
+        assert_eq!(windows[4], IN_FLIGHT * 100.0);
+    }
+
+    #[test]
+    fn losses_with_rounds_without_any_between_them_are_those_of_a_flow_that_yields() {
+        let windows = windows(core::array::from_fn::<_, 60, _>(|n| n % 5 < 4));
+        assert!(windows.iter().all(|window| *window < 80.0), "{windows:?}");
+    }
 }
