@@ -63,7 +63,7 @@ impl Default for Limits {
             symbol_size: 9000,
             symbols: 8192,
             window: 1024,
-            unknowns: 1024,
+            unknowns: 2048,
             session_data: 24 << 20,
             stream_data: 16 << 20,
             stream_data_most: 0,

@@ -19,16 +19,16 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// The share is half of the most that one repair symbol may cost in GF(2^8): a block of as many
-    /// symbols as may be missing, decoded from repair symbols alone, costs less for each of them.
+    /// The share is half of the most that one repair symbol of the largest block may cost in GF(2^8): the block, decoded
+    /// from repair symbols alone, costs less for each of them.
     pub(super) fn new(limits: &DecoderConfig) -> Self {
-        let [window, unknowns, symbol] = [
+        let [window, block, symbol] = [
             limits.max_window,
-            limits.max_unknowns,
+            limits.max_window.min(limits.max_unknowns),
             limits.max_symbol_size.min(usize::from(USUAL_SYMBOL)),
         ]
         .map(|limit| limit as u64);
-        let most = (window + 2 * unknowns) * (symbol + 64) + 4 * unknowns * unknowns;
+        let most = (window + 2 * block) * (symbol + 64) + 4 * block * block;
         let share = i64::try_from(most / 2).unwrap_or(i64::MAX / (2 * SAVED as i64));
         Budget {
             share,
