@@ -271,6 +271,20 @@ fn a_newcomer_beside_tcp_soon_has_a_share_of_a_short_queue() {
     }
 }
 
+/// Its own dips empty a short queue. That must not look as if the other flow had gone.
+#[test]
+fn a_flow_keeps_half_of_the_path_beside_cubic_for_minutes() {
+    let flows = Flows {
+        cubic: 1,
+        join: SECOND * 3,
+        ..several(1)
+    };
+    let link = "rate=25mbit delay=30ms queue=60ms,100pkt";
+    let found = [1, 2, 3, 4].map(|seed| run(&flows, link, 100, seed).jain);
+    let mean = found.iter().sum::<f64>() / 4.0;
+    assert!(mean > 0.92, "{found:?}");
+}
+
 /// BBR leaves a queue that flows of this kind might make too. Only a push tells them apart.
 #[test]
 fn a_newcomer_beside_bbr_pushes_and_has_its_share() {

@@ -22,6 +22,10 @@ const RENO: f64 = 3.0 * (1.0 - DECREASE) / (1.0 + DECREASE);
 const DIP_EVERY: Duration = Duration::from_secs(4);
 const DIP: f64 = 0.3;
 const LOWER: f64 = 0.8;
+/// A dip that would empty the queue by itself shows nothing of others, for this many round trips, unless this flow has
+/// nearly the whole path.
+const DIP_TRIPS: u32 = 3;
+const NEARLY_ALL: f64 = 0.8;
 
 /// Rounds whose queues are remembered.
 const ROUNDS: usize = 32;
@@ -62,6 +66,8 @@ pub(super) struct Competition {
     /// The window after the current dip, and the time from which the wait for the next dip counts.
     after: Option<f64>,
     waiting_since: Time,
+    /// Until when this flow's own dip makes the queue empty.
+    empties_until: Time,
     /// The window has just come back from the dip.
     refills: bool,
     /// The queue in the last rounds, the newest first, in seconds.
@@ -90,7 +96,8 @@ pub(super) struct Share {
     pub(super) packet: f64,
     /// Bytes that arrive in a round trip without a queue.
     pub(super) holds: f64,
-    /// The part of the path's rate that the session has, as far as is known.
+    /// The path's rate in bytes a second, and the part of it that the session has, as far as is known.
+    pub(super) rate: f64,
     pub(super) share: f64,
     /// The part of that share which is this path's; the rest is that of other paths of the session.
     pub(super) part: f64,
@@ -110,6 +117,7 @@ impl Competition {
             reno: window,
             after: None,
             waiting_since: now,
+            empties_until: now,
             refills: false,
             queues: VecDeque::new(),
             lossy: 0,
@@ -133,6 +141,11 @@ impl Competition {
         self.refills
     }
 
+    /// Whether this flow's own dip explains that the queue is empty.
+    pub(super) fn empties_queue(&self, now: Time) -> bool {
+        now < self.empties_until
+    }
+
     /// The window after a round, in bytes; `congested`: chance does not explain the round's losses.
     pub(super) fn window(&mut self, now: Time, congested: bool, path: &Share) -> f64 {
         let queue = path.queue.as_secs_f64();
@@ -147,7 +160,11 @@ impl Competition {
         if now.since(self.waiting_since) >= DIP_EVERY {
             self.waiting_since = now;
             self.after = Some(path.window);
-            return DIP * path.window;
+            let dip = DIP * path.window;
+            if path.share < NEARLY_ALL && path.window - dip > queue * path.rate {
+                self.empties_until = now + path.rtt * DIP_TRIPS;
+            }
+            return dip;
         }
         if queue < LOWER * lowest && lowest.is_finite() {
             self.waiting_since = now;
@@ -235,6 +252,21 @@ mod tests {
     const PACKET: f64 = 1000.0;
     const TRIP: Duration = Duration::from_millis(50);
 
+    /// The flow has a window of 100 packets, half of what the path carries in a round trip.
+    fn share(window: f64, queue: Duration) -> Share {
+        Share {
+            window,
+            packet: PACKET,
+            holds: 100.0 * PACKET,
+            rate: 200.0 * PACKET / TRIP.as_secs_f64(),
+            share: 0.5,
+            part: 1.0,
+            queue,
+            rtt: TRIP,
+            excess: 0.01,
+        }
+    }
+
     /// The windows in packets after rounds that had losses or not.
     fn windows<const N: usize>(congested: [bool; N]) -> [f64; N] {
         let mut now = Time::ZERO;
@@ -242,16 +274,7 @@ mod tests {
         let mut competition = Competition::new(window, now);
         congested.map(|congested| {
             now += TRIP;
-            let share = Share {
-                window,
-                packet: PACKET,
-                holds: 100.0 * PACKET,
-                share: 0.5,
-                part: 1.0,
-                queue: TRIP,
-                rtt: TRIP,
-                excess: 0.01,
-            };
+            let share = share(window, TRIP);
             window = competition.window(now, congested, &share);
             window / PACKET
         })
@@ -276,5 +299,27 @@ mod tests {
     fn losses_with_rounds_without_any_between_them_are_those_of_a_flow_that_yields() {
         let windows = windows(core::array::from_fn::<_, 60, _>(|n| n % 5 < 4));
         assert!(windows.iter().all(|window| *window < 80.0), "{windows:?}");
+    }
+
+    #[test]
+    fn a_dip_that_empties_the_queue_by_itself_shows_nothing_of_others() {
+        let window = 100.0 * PACKET;
+        let dips = Time::ZERO + DIP_EVERY;
+        let explains = |queue: u64, had: f64| {
+            let mut competition = Competition::new(window, Time::ZERO);
+            let share = Share {
+                share: had,
+                ..share(window, Duration::from_millis(queue))
+            };
+            assert!(!competition.empties_queue(dips));
+            assert_eq!(competition.window(dips, false, &share), DIP * window);
+            assert!(!competition.empties_queue(dips + TRIP * DIP_TRIPS));
+            competition.empties_queue(dips + TRIP)
+        };
+        // The dip takes 70 packets from the path, which are 17.5 ms of the queue.
+        assert!(explains(17, 0.5));
+        assert!(!explains(18, 0.5));
+        // A flow that is alone always empties it.
+        assert!(!explains(17, 0.9));
     }
 }

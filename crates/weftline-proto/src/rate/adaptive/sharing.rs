@@ -33,14 +33,16 @@ impl Adaptive {
             share: self.rates.share() / f64::from(self.own_part),
             window,
         };
-        if self.competition.is_none() {
+        if let Some(competition) = &self.competition {
+            if !competition.empties_queue(now) && self.watch.on_competing_round(&sight) {
+                self.competition = None;
+            }
+        } else {
             self.watch.on_lone_round(&sight);
             let looks = !sight.shown || self.push.is_some();
             if looks && !found.moves && self.phase != Phase::Push {
                 self.push.get_or_insert_default().on_round(&sight);
             }
-        } else if self.watch.on_competing_round(&sight) {
-            self.competition = None;
         }
     }
 
@@ -67,6 +69,7 @@ impl Adaptive {
             window: self.window,
             packet: self.packet,
             holds: self.rates.best() * (found.base + self.interval).as_secs_f64(),
+            rate: self.rates.path(),
             share: self.rates.share() / f64::from(self.own_part),
             part: self.own_part.into(),
             queue: found.queue,
