@@ -285,6 +285,34 @@ fn a_flow_keeps_half_of_the_path_beside_cubic_for_minutes() {
     assert!(mean > 0.92, "{found:?}");
 }
 
+/// Flows that have shared a queue with TCP find it empty soon after TCP has gone, however short it is.
+#[test]
+fn flows_that_tcp_leaves_alone_have_a_short_queue_again() {
+    for (count, queue) in [(1, "30ms"), (1, "200ms"), (2, "30ms"), (2, "60ms")] {
+        let mut members = vec![member(Sender::Cubic)];
+        members.extend((1..=count).map(|n| Member {
+            join: (SECOND * (n - 1) * 2, SECOND * n * 2),
+            ..member(BULK)
+        }));
+        let mut crowd = crowd(members, 60);
+        crowd.members[0].leave = Some(SECOND * 30);
+        crowd.forward = format!("rate=25mbit delay=30ms queue={queue}")
+            .parse()
+            .expect("a link");
+        crowd.back = "delay=30ms".parse().expect("a link");
+        crowd.skip = SECOND * 40;
+        for seed in 1..=3 {
+            let outcome = crowd.run(seed);
+            let median = outcome.queue_ms[0];
+            assert!(
+                median < 12.0,
+                "{count} flows, {queue}, seed {seed}: {outcome:?}"
+            );
+            assert!(outcome.utilisation.expect("a rate") > 0.95, "{outcome:?}");
+        }
+    }
+}
+
 /// BBR leaves a queue that flows of this kind might make too. Only a push tells them apart.
 #[test]
 fn a_newcomer_beside_bbr_pushes_and_has_its_share() {
@@ -315,7 +343,7 @@ fn a_stream_goes_on_beside_tcp_whichever_was_there_first() {
             .expect("a link");
         crowd.back = "rate=25mbit delay=30ms".parse().expect("a link");
         crowd.members[second].join = (SECOND * 6, SECOND * 7);
-        for seed in 1..=3 {
+        for seed in 1..=6 {
             let outcome = crowd.run(seed);
             let delay = outcome.flows[0].delay.and_then(|delay| delay.p99);
             // The path and its queue take 230. A newcomer's first second has to catch up.
@@ -344,7 +372,7 @@ fn a_video_beside_a_bulk_flow_keeps_room_for_its_frames_and_its_repairs() {
             .parse()
             .expect("a link");
         crowd.back = "rate=100mbit delay=20ms".parse().expect("a link");
-        for seed in 1..=3 {
+        for seed in 1..=6 {
             let outcome = crowd.run(seed);
             let delay = outcome.flows[1].delay.and_then(|delay| delay.p99);
             let delay = delay.expect("messages arrived");

@@ -22,10 +22,10 @@ const RENO: f64 = 3.0 * (1.0 - DECREASE) / (1.0 + DECREASE);
 const DIP_EVERY: Duration = Duration::from_secs(4);
 const DIP: f64 = 0.3;
 const LOWER: f64 = 0.8;
-/// A dip that would empty the queue by itself shows nothing of others, for this many round trips, unless this flow has
+/// A dip that would empty the queue by itself shows nothing of others, for this many round trips, unless the session has
 /// nearly the whole path.
 const DIP_TRIPS: u32 = 3;
-const NEARLY_ALL: f64 = 0.8;
+pub(super) const NEARLY_ALL: f64 = 0.8;
 
 /// Rounds whose queues are remembered.
 const ROUNDS: usize = 32;
@@ -96,9 +96,11 @@ pub(super) struct Share {
     pub(super) packet: f64,
     /// Bytes that arrive in a round trip without a queue.
     pub(super) holds: f64,
-    /// The path's rate in bytes a second, and the part of it that the session has, as far as is known.
-    pub(super) rate: f64,
+    /// The part of the path's highest rate that the session has, as far as is known.
     pub(super) share: f64,
+    /// The path's rate of late in bytes a second, and whether the session has nearly all of it.
+    pub(super) rate: f64,
+    pub(super) is_nearly_all: bool,
     /// The part of that share which is this path's; the rest is that of other paths of the session.
     pub(super) part: f64,
     /// The shortest queue of the round.
@@ -160,8 +162,9 @@ impl Competition {
         if now.since(self.waiting_since) >= DIP_EVERY {
             self.waiting_since = now;
             self.after = Some(path.window);
+            (self.lossy, self.decreased) = (0, false);
             let dip = DIP * path.window;
-            if path.share < NEARLY_ALL && path.window - dip > queue * path.rate {
+            if !path.is_nearly_all && path.window - dip > queue * path.rate {
                 self.empties_until = now + path.rtt * DIP_TRIPS;
             }
             return dip;
@@ -219,7 +222,9 @@ impl Competition {
             };
             *self = Competition {
                 waiting_since: self.waiting_since,
+                empties_until: self.empties_until,
                 refrain: if is_vain { self.next_insist } else { 0 },
+                decreased: true,
                 next_insist,
                 ..Competition::new(window, now)
             };
@@ -258,8 +263,9 @@ mod tests {
             window,
             packet: PACKET,
             holds: 100.0 * PACKET,
-            rate: 200.0 * PACKET / TRIP.as_secs_f64(),
             share: 0.5,
+            rate: 200.0 * PACKET / TRIP.as_secs_f64(),
+            is_nearly_all: false,
             part: 1.0,
             queue,
             rtt: TRIP,
@@ -305,10 +311,10 @@ mod tests {
     fn a_dip_that_empties_the_queue_by_itself_shows_nothing_of_others() {
         let window = 100.0 * PACKET;
         let dips = Time::ZERO + DIP_EVERY;
-        let explains = |queue: u64, had: f64| {
+        let explains = |queue: u64, is_nearly_all| {
             let mut competition = Competition::new(window, Time::ZERO);
             let share = Share {
-                share: had,
+                is_nearly_all,
                 ..share(window, Duration::from_millis(queue))
             };
             assert!(!competition.empties_queue(dips));
@@ -317,9 +323,9 @@ mod tests {
             competition.empties_queue(dips + TRIP)
         };
         // The dip takes 70 packets from the path, which are 17.5 ms of the queue.
-        assert!(explains(17, 0.5));
-        assert!(!explains(18, 0.5));
+        assert!(explains(17, false));
+        assert!(!explains(18, false));
         // A flow that is alone always empties it.
-        assert!(!explains(17, 0.9));
+        assert!(!explains(17, true));
     }
 }
