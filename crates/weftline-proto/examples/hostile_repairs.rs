@@ -1,4 +1,4 @@
-//! What the dearest repair symbols cost a session with the default limits, for each field: every
+//! What the dearest repair symbols of a block cost a session with the default limits, for each field: every
 //! symbol of the window is missing, and every repair symbol is innovative.
 //!
 //! ```sh
@@ -12,7 +12,7 @@ use weftline_codec::field::Arithmetic;
 use weftline_proto::wire::{Coded, CodingVector, FieldCode};
 use weftline_proto::{Config, Role, Session, Time};
 
-/// As many symbols as one repair symbol may cover, and as may be missing.
+/// As many symbols as one repair symbol may cover.
 const WINDOW: u16 = 1024;
 const BLOCKS: u32 = 4;
 

@@ -19,8 +19,8 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// The share is half of the most that one repair symbol of the largest block may cost in GF(2^8): the block, decoded
-    /// from repair symbols alone, costs less for each of them.
+    /// The share is half of the most that one repair symbol of the largest block may cost in GF(2^8). Each repair symbol
+    /// costs less than that if the block is decoded from repair symbols alone.
     pub(super) fn new(limits: &DecoderConfig) -> Self {
         let [window, block, symbol] = [
             limits.max_window,
