@@ -25,7 +25,7 @@ const LOWER: f64 = 0.8;
 /// A dip that would empty the queue by itself shows nothing of others, for this many round trips, unless the session has
 /// nearly the whole path.
 const DIP_TRIPS: u32 = 3;
-pub(super) const NEARLY_ALL: f64 = 0.8;
+const NEARLY_ALL: f64 = 0.8;
 
 /// Rounds whose queues are remembered.
 const ROUNDS: usize = 32;
@@ -98,9 +98,9 @@ pub(super) struct Share {
     pub(super) holds: f64,
     /// The part of the path's highest rate that the session has, as far as is known.
     pub(super) share: f64,
-    /// The path's rate of late in bytes a second, and whether the session has nearly all of it.
+    /// The path's rate of late in bytes a second, and the part of it that the session has.
     pub(super) rate: f64,
-    pub(super) is_nearly_all: bool,
+    pub(super) share_of_late: f64,
     /// The part of that share which is this path's; the rest is that of other paths of the session.
     pub(super) part: f64,
     /// The shortest queue of the round.
@@ -164,7 +164,7 @@ impl Competition {
             self.after = Some(path.window);
             (self.lossy, self.decreased) = (0, false);
             let dip = DIP * path.window;
-            if !path.is_nearly_all && path.window - dip > queue * path.rate {
+            if path.share_of_late <= NEARLY_ALL && path.window - dip > queue * path.rate {
                 self.empties_until = now + path.rtt * DIP_TRIPS;
             }
             return dip;
@@ -265,7 +265,7 @@ mod tests {
             holds: 100.0 * PACKET,
             share: 0.5,
             rate: 200.0 * PACKET / TRIP.as_secs_f64(),
-            is_nearly_all: false,
+            share_of_late: 0.5,
             part: 1.0,
             queue,
             rtt: TRIP,
@@ -311,10 +311,10 @@ mod tests {
     fn a_dip_that_empties_the_queue_by_itself_shows_nothing_of_others() {
         let window = 100.0 * PACKET;
         let dips = Time::ZERO + DIP_EVERY;
-        let explains = |queue: u64, is_nearly_all| {
+        let explains = |queue: u64, share_of_late| {
             let mut competition = Competition::new(window, Time::ZERO);
             let share = Share {
-                is_nearly_all,
+                share_of_late,
                 ..share(window, Duration::from_millis(queue))
             };
             assert!(!competition.empties_queue(dips));
@@ -323,9 +323,9 @@ mod tests {
             competition.empties_queue(dips + TRIP)
         };
         // The dip takes 70 packets from the path, which are 17.5 ms of the queue.
-        assert!(explains(17, false));
-        assert!(!explains(18, false));
+        assert!(explains(17, 0.5));
+        assert!(!explains(18, 0.5));
         // A flow that is alone always empties it.
-        assert!(!explains(17, true));
+        assert!(!explains(17, 0.9));
     }
 }

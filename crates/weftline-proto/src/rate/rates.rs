@@ -51,8 +51,21 @@ impl Rates {
         self.peak.max(self.trains.rate())
     }
 
+    /// The same of late: a path that has become slower was faster once.
+    pub(super) fn path_of_late(&self) -> f64 {
+        match self.trains.rate() {
+            0.0 => self.peak,
+            rate => rate,
+        }
+    }
+
     /// The part of the path's rate that this flow has.
     pub(super) fn share(&self) -> f64 {
         self.recent() / self.path().max(1.0)
+    }
+
+    /// The part of the path's rate of late.
+    pub(super) fn share_of_late(&self) -> f64 {
+        self.recent() / self.path_of_late().max(1.0)
     }
 }

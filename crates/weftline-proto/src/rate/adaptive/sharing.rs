@@ -2,7 +2,7 @@
 
 use super::follow::SHRINK;
 use super::{Adaptive, Found, MIN_PACKETS, Phase, Train};
-use crate::rate::competition::{Competition, NEARLY_ALL, Share};
+use crate::rate::competition::{Competition, Share};
 use crate::rate::round::Round;
 use crate::rate::watch::{Sight, Watch};
 use crate::time::Time;
@@ -65,18 +65,13 @@ impl Adaptive {
 
     /// Sets the window after a round beside flows that fill the queue.
     pub(super) fn compete(&mut self, now: Time, round: &Round, found: &Found) {
-        // A path that has become slower was faster once.
-        let of_late = match self.rates.trains.rate() {
-            0.0 => self.rates.path(),
-            trains => trains,
-        };
         let share = Share {
             window: self.window,
             packet: self.packet,
             holds: self.rates.best() * (found.base + self.interval).as_secs_f64(),
             share: self.rates.share() / f64::from(self.own_part),
-            rate: of_late,
-            is_nearly_all: self.rates.recent() > NEARLY_ALL * f64::from(self.own_part) * of_late,
+            rate: self.rates.path_of_late(),
+            share_of_late: self.rates.share_of_late() / f64::from(self.own_part),
             part: self.own_part.into(),
             queue: found.queue,
             rtt: self.span(),
