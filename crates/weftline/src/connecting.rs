@@ -113,20 +113,21 @@ impl Attempt {
         let (addr, limit) = (self.addr, self.registry.config().connect_timeout);
         let end = Instant::now() + limit;
         let mut pause = FIRST_PAUSE;
+        // A peer that was busy has answered, even if the last question came too late for an answer.
+        let mut too_late = ConnectError::TimedOut {
+            addr,
+            seconds: limit.as_secs(),
+        };
         loop {
-            let opened = timeout_at(end, self.open()).await;
-            match opened {
-                Ok(Err(ConnectError::Busy { .. })) => {}
+            match timeout_at(end, self.open()).await {
+                Ok(Err(busy @ ConnectError::Busy { .. })) => too_late = busy,
                 Ok(result) => return result,
-                Err(_) => {
-                    let seconds = limit.as_secs();
-                    return Err(ConnectError::TimedOut { addr, seconds });
-                }
+                Err(_) => return Err(too_late),
             }
             // Clients that were turned away together do not come back together.
             let next = Instant::now() + pause.mul_f64(0.5 + random::share());
             if next >= end {
-                return Err(ConnectError::Busy { addr });
+                return Err(too_late);
             }
             sleep_until(next).await;
             pause = (pause * 2).min(LONGEST_PAUSE);
@@ -152,5 +153,33 @@ impl Attempt {
                 }))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+    use crate::EndpointConfig;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_peer_that_was_busy_is_not_one_that_did_not_answer() {
+        let addr = "127.0.0.1:9338".parse().unwrap();
+        let config = EndpointConfig {
+            connect_timeout: Duration::from_millis(200),
+            ..EndpointConfig::default()
+        };
+        let asked = AtomicBool::new(false);
+        let connecting = Connecting::new(Arc::new(Registry::new(config)), addr, move || {
+            let again = asked.swap(true, Ordering::Relaxed);
+            async move {
+                if again {
+                    std::future::pending::<()>().await;
+                }
+                Err(ConnectError::Busy { addr })
+            }
+        });
+        assert_eq!(connecting.await.unwrap_err(), ConnectError::Busy { addr });
     }
 }

@@ -204,7 +204,7 @@ pub(crate) struct Registry {
 }
 
 impl Registry {
-    fn new(config: EndpointConfig) -> Self {
+    pub(crate) fn new(config: EndpointConfig) -> Self {
         Registry {
             config,
             #[cfg(feature = "quic")]
