@@ -1,21 +1,23 @@
 //! The folder whose files replace those in `/etc` inside a namespace.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 /// Files in `/etc/netns/NAME` replace those in `/etc` inside the namespace (ip-netns(8)).
 const FOLDER: &str = "/etc/netns";
-/// Marks that a lab has created that folder, which few systems have.
-const MARK: &str = "/run/weftline-made-etc-netns";
-/// Attempts to create a folder while other labs remove its parent.
-const TRIES: u32 = 20;
+/// One lab at a time looks at that folder and changes it. What this file contains says whether a
+/// lab has created the folder, which few systems have. The file itself stays.
+const LOCK: &str = "/run/weftline-netns";
+/// What the file contains while there is a folder that a lab has created.
+const MADE: &str = "made";
 
 /// The folder of namespaces' files.
 #[derive(Debug)]
 pub(crate) struct Files {
     folder: PathBuf,
-    mark: PathBuf,
+    lock: PathBuf,
 }
 
 impl Files {
@@ -23,7 +25,7 @@ impl Files {
     pub(crate) fn system() -> Self {
         Self {
             folder: FOLDER.into(),
-            mark: MARK.into(),
+            lock: LOCK.into(),
         }
     }
 
@@ -34,31 +36,36 @@ impl Files {
 
     /// Creates the folder of a namespace.
     pub(crate) fn make(&self, name: &str) -> io::Result<PathBuf> {
-        let folder = self.folder.join(name);
-        for _ in 1..TRIES {
-            match fs::create_dir(&self.folder) {
-                // Without the mark the folder stays, which is harmless.
-                Ok(()) => drop(fs::write(&self.mark, "")),
-                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(e) => return Err(e),
-            }
-            match fs::create_dir(&folder) {
-                // The last of the other labs has just removed the folder.
-                Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-                Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(e),
-                _ => return Ok(folder),
-            }
+        let mut lock = self.lock()?;
+        match fs::create_dir(&self.folder) {
+            Ok(()) => lock.write_all(MADE.as_bytes())?,
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(e) => return Err(e),
         }
+        let folder = self.folder.join(name);
         fs::create_dir_all(&folder).map(|()| folder)
     }
 
     /// Removes the folder of a namespace, and the folder of all namespaces if a lab has created it
     /// and it is empty.
     pub(crate) fn remove(&self, name: &str) {
+        let lock = self.lock();
         let _ = fs::remove_dir_all(self.folder.join(name));
-        if self.mark.exists() && fs::remove_dir(&self.folder).is_ok() {
-            let _ = fs::remove_file(&self.mark);
+        let Ok(mut lock) = lock else { return };
+        let mut content = String::new();
+        let made = lock.read_to_string(&mut content).is_ok() && content == MADE;
+        if made && fs::remove_dir(&self.folder).is_ok() {
+            let _ = lock.set_len(0);
         }
+    }
+
+    /// The lock's file; closing it ends the lock.
+    fn lock(&self) -> io::Result<File> {
+        // Nobody else may hold the lock: only root can open the file.
+        let mut options = File::options();
+        options.read(true).write(true).create(true).truncate(false);
+        let file = options.mode(0o600).open(&self.lock)?;
+        file.lock().map(|()| file)
     }
 }
 
@@ -69,7 +76,7 @@ mod tests {
     fn files(root: &Path) -> Files {
         Files {
             folder: root.join("netns"),
-            mark: root.join("mark"),
+            lock: root.join("lock"),
         }
     }
 
@@ -84,7 +91,8 @@ mod tests {
         files.remove("one");
         assert!(files.folder().join("two").exists());
         files.remove("two");
-        assert_eq!(fs::read_dir(root.path()).unwrap().count(), 0);
+        assert!(!files.folder().exists(), "a lab made it");
+        assert_eq!(fs::read(&files.lock).unwrap(), b"");
     }
 
     #[test]
