@@ -23,6 +23,9 @@ const FOR_ORDER: Duration = Duration::from_secs(1);
 /// How long a packet that is no TCP segment is worth sending: calls, games and names have no use for
 /// a later one. Round trips come on top.
 const WORTH: Duration = Duration::from_millis(250);
+/// As long is a TCP segment worth it whose flow sends less than its share, such as keystrokes. No session
+/// needs as long; but a message with a deadline leaves before the segments of a download.
+const WORTH_OF_SPARSE: Duration = Duration::from_secs(3600);
 /// Round trips on top: one to learn of a loss, and one that is about as long.
 const ROUND_TRIPS: u32 = 2;
 /// The longest round trip that this counts with.
@@ -75,8 +78,8 @@ struct Ready {
     /// Bytes of the packet in it, and its flow.
     bytes: usize,
     key: Key,
-    /// A TCP segment has none. So it waits behind the others in the session, and none is given up:
-    /// the later ones of its flow need it.
+    /// A TCP segment of a flow that takes its share has none. So it waits behind the others in the
+    /// session, and none is given up: the later ones of its flow need it.
     deadline: Option<Instant>,
 }
 
@@ -392,6 +395,7 @@ impl Outward {
 
     fn ready(&self, packet: Leaving) -> Ready {
         let deadline = match packet.place {
+            Some(_) if packet.is_sparse => Some(packet.since + WORTH_OF_SPARSE),
             Some(_) => None,
             None => Some(packet.since + self.patience.on_top_of(WORTH)),
         };

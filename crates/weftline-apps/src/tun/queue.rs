@@ -39,6 +39,8 @@ pub(super) struct Leaving {
     /// Its place among those that have left, if it is a TCP segment: these must not overtake others of
     /// their flow.
     pub(super) place: Option<Place>,
+    /// Its flow sends less than its share: it did not wait behind others.
+    pub(super) is_sparse: bool,
     /// When it came.
     pub(super) since: Instant,
 }
@@ -215,6 +217,7 @@ impl Queue {
                 frame: packet.frame,
                 key: packet.key,
                 place,
+                is_sparse: is_fresh,
                 since: packet.since,
             });
         }

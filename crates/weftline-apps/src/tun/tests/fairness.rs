@@ -68,6 +68,25 @@ fn a_sparse_flow_does_not_wait_behind_a_bulk_flow() {
 }
 
 #[test]
+fn a_segment_tells_whether_its_flow_sends_little() {
+    let mut world = World::new();
+    for number in 0..200 {
+        world.push(long(1, number));
+    }
+    for number in 0..20 {
+        // The first packet of a download cannot be known from one of a flow that sends little.
+        let first = world.queue.pop(world.now).unwrap();
+        assert_eq!(first.is_sparse, number == 0);
+        world.push(Packet::new(TCP, (2, 22), number));
+        let key = world.queue.pop(world.now).unwrap();
+        assert!(key.is_sparse && key.place.unwrap().number == number);
+        for _ in 0..5 {
+            assert!(!world.queue.pop(world.now).unwrap().is_sparse);
+        }
+    }
+}
+
+#[test]
 fn bulk_flows_share_by_bytes_whatever_their_packets_are() {
     let mut world = World::new();
     for number in 0..3000 {
