@@ -80,7 +80,7 @@ def test_a_crowd_shares_a_bottleneck() -> None:
     assert sum(flow.last_mbit for flow in crowd.flows) == pytest.approx(crowd.goodput_mbit, rel=0.1)
     assert len(crowd.jain_windows) == len(crowd.flows[0].windows_mbit) == 20
     mixed = sim.crowd(
-        ["preset=arq"], link=link, flows=2, spread=0.1, leave=5, also=["cbr:1mbit,1200"], cubic=1, bbr=1, duration=10
+        ["preset=arq"], link=link, flows=2, spread=0.1, leave=5, after=1, also=["cbr:1mbit,1200"], cubic=1, bbr=1, duration=10
     )
     assert [flow.sender for flow in mixed.flows] == ["model of CUBIC", "model of BBR", *["weftline"] * 3]
     assert [flow.leave_s for flow in mixed.flows] == [None] * 4 + [5]

@@ -135,6 +135,7 @@ fn several(count: u32) -> Flows {
         spread: Duration::ZERO,
         paths: 1,
         join: Duration::from_millis(100),
+        after: Duration::ZERO,
         leave: None,
         cubic: 0,
         bbr: 0,

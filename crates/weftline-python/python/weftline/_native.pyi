@@ -377,6 +377,7 @@ def sim_crowd(
     spread: float,
     paths: int,
     join: float,
+    after: float,
     leave: Optional[float],
     cubic: int,
     bbr: int,

@@ -255,6 +255,7 @@ def crowd(
     spread: float = 0.0,
     paths: int = 1,
     join: float = 0.1,
+    after: float = 0.0,
     leave: Optional[float] = None,
     cubic: int = 0,
     bbr: int = 0,
@@ -274,6 +275,7 @@ def crowd(
     :param spread: seconds by which the last flow's round trip is longer than the first one's.
     :param paths: paths of the first flow, all of them through the bottleneck, 8 at most.
     :param join: flow n joins at a random time of the n-th interval of this many seconds.
+    :param after: seconds before the first of these intervals: a head start for what is beside the flows.
     :param leave: every second flow leaves at this time, in seconds, without a word.
     :param cubic: models of TCP CUBIC, 256 at most. They get ideal acknowledgements and send nothing again.
     :param bbr: models of TCP BBR, first version, 256 at most.
@@ -284,8 +286,8 @@ def crowd(
     """
     told = json.loads(
         sim_crowd(
-            list(settings), link, back, flows, app, list(also), spread, paths, join, leave, cubic, bbr, duration,
-            skip, overhead, seed,
+            list(settings), link, back, flows, app, list(also), spread, paths, join, after, leave, cubic, bbr,
+            duration, skip, overhead, seed,
         )
     )  # fmt: skip
     told["flows"] = [_crowd_flow(flow) for flow in told["flows"]]

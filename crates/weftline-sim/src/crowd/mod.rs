@@ -102,6 +102,8 @@ pub struct Flows {
     /// Flow n joins at a random time of the n-th interval of this length, and what is beside them at one of the
     /// first.
     pub join: Duration,
+    /// What is beside them has such a head start: the intervals of the flows begin after it.
+    pub after: Duration,
     /// Every second flow leaves at this time.
     pub leave: Option<Duration>,
     /// Models of TCP CUBIC beside them.
@@ -128,7 +130,10 @@ impl Flows {
             sender: Sender::Engine(self.application),
             paths: if n == 0 { self.paths } else { 1 },
             extra: self.spread * n / last / 2,
-            join: (self.join * n, self.join * (n + 1)),
+            join: (
+                self.after + self.join * n,
+                self.after + self.join * (n + 1),
+            ),
             leave: self.leave.filter(|_| n % 2 == 1),
         }));
         members

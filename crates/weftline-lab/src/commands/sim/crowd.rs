@@ -16,10 +16,10 @@ const HELP: &str = "\
 Settings are those of `weftline-lab sim engine`.
 
 All flows share the link, its queue and the return path. Flow n joins at a random time of the n-th
-interval of --join; models of TCP join first. Jain's index is 1 if all shares are equal. `jain` is that
-of the second half of the time after the last flow joined or left; `fair after` is when it stays at
-0.95 or more, in each second to the end; `worst second` is the lowest of those that begin 10 s after
-the last flow joined or left.
+interval of --join, the first of which begins after --after; models of TCP join in an interval from 0 on.
+Jain's index is 1 if all shares are equal. `jain` is that of the second half of the time after the last
+flow joined or left; `fair after` is when it stays at 0.95 or more, in each second to the end; `worst
+second` is the lowest of those that begin 10 s after the last flow joined or left.
 
 The models of CUBIC (RFC 9438) and BBR (its first version) get ideal acknowledgements and send nothing
 again: they are for a quick look. `weftline-lab compare D` has the kernel's.
@@ -69,6 +69,9 @@ pub(super) struct CrowdArgs {
     /// Seconds between two flows that join
     #[arg(long, value_name = "SECS", default_value_t = 0.1)]
     join: f64,
+    /// Seconds before the first interval of --join: a head start for what is beside the flows
+    #[arg(long, value_name = "SECS", default_value_t = 0.0)]
+    after: f64,
     /// Every second flow leaves at this time, in seconds
     #[arg(long, value_name = "SECS")]
     leave: Option<f64>,
@@ -123,6 +126,7 @@ impl CrowdArgs {
             spread: seconds("spread", self.spread / 1e3)?,
             paths: self.paths.into(),
             join: seconds("join", self.join)?,
+            after: seconds("after", self.after)?,
             leave: self.leave.map(|at| seconds("leave", at)).transpose()?,
             cubic: self.cubic,
             bbr: self.bbr,
