@@ -3,10 +3,12 @@
 use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::str::FromStr;
+use std::sync::{Arc, Mutex};
 
 use weftline::Fingerprint;
 
 use crate::address::UnknownHost;
+use crate::lock::lock;
 use crate::names::names;
 use crate::target::Target;
 
@@ -16,6 +18,37 @@ use crate::target::Target;
 pub struct Allow {
     hosts: Hosts,
     ports: RangeInclusive<u16>,
+}
+
+/// Rules that may change while a server runs. Clones share them.
+#[derive(Clone, Debug)]
+pub struct Rules(Arc<Mutex<Arc<[Allow]>>>);
+
+impl Rules {
+    /// From now on these rules count, for what peers ask for later. Returns whether they are others.
+    pub fn replace(&self, rules: Vec<Allow>) -> bool {
+        let mut now = lock(&self.0);
+        let changed = **now != *rules;
+        *now = rules.into();
+        changed
+    }
+
+    /// The rules that count now.
+    pub(crate) fn now(&self) -> Arc<[Allow]> {
+        lock(&self.0).clone()
+    }
+}
+
+impl From<Vec<Allow>> for Rules {
+    fn from(rules: Vec<Allow>) -> Self {
+        Rules(Arc::new(Mutex::new(rules.into())))
+    }
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Vec::new().into()
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

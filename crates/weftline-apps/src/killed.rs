@@ -131,7 +131,7 @@ mod tests {
             let (ends, allow) = (theirs.clone(), allow.clone());
             async move {
                 let options = forward::ServerOptions {
-                    allow: vec![allow.parse().unwrap()],
+                    allow: vec![allow.parse::<crate::Allow>().unwrap()].into(),
                     ..Default::default()
                 };
                 let mut config = EndpointConfig::default();

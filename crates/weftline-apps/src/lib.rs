@@ -36,7 +36,7 @@ pub mod tun;
 pub mod view;
 
 pub use address::{Address, BadAddress, DEFAULT_PORT, UnknownHost, local_flow};
-pub use allow::{Allow, BadAllow};
+pub use allow::{Allow, BadAllow, Rules};
 pub use error::SessionError;
 pub use flow::{BUSIEST, FlowInfo};
 pub use listen::{BadListen, Listen};

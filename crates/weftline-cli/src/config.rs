@@ -4,18 +4,19 @@
 //! line says, and the same parser checks it.
 
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use anyhow::Result;
 use clap::builder::ArgAction;
 use clap::parser::ValueSource;
-use clap::{Arg, Args, Command};
+use clap::{Arg, ArgMatches, Args, Command};
 use toml::{Table, Value};
 use weftline::{EventLogs, Identity};
 
 use crate::cli;
 use crate::home;
-use crate::peer::Peer;
 use crate::ui::{Exit, Failure};
 
 /// Longest file that is read, in bytes.
@@ -137,14 +138,14 @@ fn in_short(error: &clap::Error) -> String {
     text.trim_start_matches("error: ").to_owned()
 }
 
-/// The peers that the command line of this program names, with its file as it is now.
-pub(crate) struct PeersNow {
-    all: Vec<Peer>,
-    /// Those of each table besides.
-    tables: Vec<(String, Vec<Peer>)>,
+/// What the command line of this program says, with its file as it is now.
+pub(crate) struct OptionsNow {
+    /// The options of the command itself.
+    given: ArgMatches,
+    tables: Tables,
 }
 
-impl PeersNow {
+impl OptionsNow {
     /// Reads the file again.
     ///
     /// # Errors
@@ -152,33 +153,35 @@ impl PeersNow {
     pub(crate) fn read() -> Result<Self, Failure> {
         let Expanded { words, tables } = cli::expanded()?;
         let parsed = cli::command().try_get_matches_from(words);
-        let parsed = parsed.map_err(|error| Failure::usage(in_short(&error)))?;
-        let mut given = &parsed;
-        while let Some((_, its)) = given.subcommand() {
+        let mut given = parsed.map_err(|error| Failure::usage(in_short(&error)))?;
+        while let Some((_, its)) = given.remove_subcommand() {
             given = its;
         }
-        let all = given.try_get_many::<Peer>("peer").ok().flatten();
-        let tables = tables.into_iter().map(|(name, table)| {
-            let wrong = |why| Failure::usage(format!("[{name}]: `peer`: {why}"));
-            let texts = table.get("peer").map(|value| texts("peer", value));
-            let texts = texts.transpose().map_err(wrong)?.unwrap_or_default();
-            let peers = texts
-                .iter()
-                .map(|text| text.parse())
-                .collect::<Result<_, _>>();
-            Ok((name.clone(), peers.map_err(wrong)?))
-        });
-        Ok(PeersNow {
-            all: all.into_iter().flatten().cloned().collect(),
-            tables: tables.collect::<Result<_, _>>()?,
-        })
+        Ok(OptionsNow { given, tables })
     }
 
-    /// Those of a table; those of the command count for all tables.
-    pub(crate) fn of(&self, table: Option<&str>) -> impl Iterator<Item = &Peer> {
-        let is_its = move |(name, _): &&(String, Vec<Peer>)| table == Some(name.as_str());
-        let its = self.tables.iter().filter(is_its);
-        self.all.iter().chain(its.flat_map(|(_, peers)| peers))
+    /// What an option gives in this table; what it gives for the command itself counts for all tables.
+    ///
+    /// # Errors
+    /// The table gives what the option does not take.
+    pub(crate) fn of<T>(&self, table: Option<&str>, option: &str) -> Result<Vec<T>, Failure>
+    where
+        T: FromStr<Err: Display> + Clone + Send + Sync + 'static,
+    {
+        let all = self.given.try_get_many::<T>(&option.replace('-', "_"));
+        let mut values = Vec::from_iter(all.ok().flatten().into_iter().flatten().cloned());
+        for (name, given) in &self.tables {
+            let Some(value) = given.get(option).filter(|_| table == Some(name)) else {
+                continue;
+            };
+            let wrong = |why: String| Failure::usage(format!("[{name}]: `{option}`: {why}"));
+            for text in texts(option, value).map_err(wrong)? {
+                for text in text.split(',') {
+                    values.push(text.parse().map_err(|e: T::Err| wrong(e.to_string()))?);
+                }
+            }
+        }
+        Ok(values)
     }
 }
 

@@ -11,10 +11,10 @@ use clap::Args;
 use weftline::{
     Allowed, BindError, Endpoint, EndpointConfig, Fingerprint, InsecureEndpoint, Port, Refusal,
 };
-use weftline_apps::{Listen, Protocol, printable};
+use weftline_apps::{Allow, Listen, Protocol, Rules, printable};
 
 use crate::book;
-use crate::config::{ConfigOptions, PeersNow};
+use crate::config::{ConfigOptions, OptionsNow};
 use crate::home;
 use crate::listed::Listed;
 use crate::options::SessionOptions;
@@ -39,9 +39,9 @@ pub(crate) struct ListenOptions {
     /// The port is shared by the services of `weftline serve`.
     #[arg(skip)]
     pub(crate) is_shared: bool,
-    /// Those of `peer` who count at the moment.
+    /// What counts at the moment of that which is read again.
     #[arg(skip)]
-    pub(crate) named: Named,
+    pub(crate) renewed: Renewed,
 }
 
 impl ListenOptions {
@@ -57,11 +57,17 @@ impl ListenOptions {
         config: EndpointConfig,
     ) -> Result<Door> {
         if session.insecure_udp {
-            return Ok(Door::insecure(self.insecure(check, config)?));
+            return Ok(self.door(self.insecure(check, config)?.into(), None));
         }
         let Secured { endpoint, own, .. } = self.secured(service, session, check, config)?;
-        let named = vec![(None, self.named.clone())];
-        Ok(Door::new(endpoint, session.identity.clone(), own, named))
+        let key = Key::new(&endpoint, session.identity.clone(), own);
+        Ok(self.door(endpoint.into(), Some(key)))
+    }
+
+    /// The port of a command of one service; it has no key on plain UDP.
+    pub(crate) fn door(&self, port: Port, key: Option<Key>) -> Door {
+        let renewed = vec![(None, self.renewed.clone())];
+        Door { port, key, renewed }
     }
 
     /// As [`open`](Self::open), of a server that is to know its peers.
@@ -103,12 +109,12 @@ impl ListenOptions {
         if self.peer_anyone {
             return Ok(Allowed::anyone());
         }
-        self.named.replace(fingerprints(&self.peer)?);
-        let (named, own) = (self.named.clone(), own.clone());
+        self.renewed.name(fingerprints(&self.peer)?);
+        let (named, own) = (self.renewed.clone(), own.clone());
         let listed = Listed::open(service)?;
         Ok(Allowed::from_fn(move |peer| {
             // A holder of this host's own key is as trusted as this host.
-            named.has(peer) || listed.has(peer) || own.is(peer)
+            named.names(peer) || listed.has(peer) || own.is(peer)
         }))
     }
 
@@ -169,7 +175,7 @@ fn not_open(error: BindError) -> anyhow::Error {
     anyhow::Error::new(error).context(remedy)
 }
 
-/// What a hangup finds where key and named peers are the same.
+/// What a hangup finds where nothing else has changed.
 const LISTS: &str = "going on; lists of peers count as soon as they are changed";
 
 /// An endpoint that knows its peers.
@@ -194,18 +200,23 @@ impl OwnKey {
     }
 }
 
-/// The peers that options name. Those of a file may change while the server runs.
+/// What the options of a service say that may change in their file while the server runs.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Named(Arc<Mutex<BTreeSet<Fingerprint>>>);
+pub(crate) struct Renewed {
+    /// The peers that `peer` names.
+    peers: Arc<Mutex<BTreeSet<Fingerprint>>>,
+    /// Options with rules for what peers may reach.
+    pub(crate) rules: Vec<(&'static str, Rules)>,
+}
 
-impl Named {
-    fn has(&self, peer: &Fingerprint) -> bool {
-        lock(&self.0).contains(peer)
+impl Renewed {
+    fn names(&self, peer: &Fingerprint) -> bool {
+        lock(&self.peers).contains(peer)
     }
 
     /// From now on these peers count. Returns whether they are others.
-    fn replace(&self, peers: BTreeSet<Fingerprint>) -> bool {
-        let mut now = lock(&self.0);
+    fn name(&self, peers: BTreeSet<Fingerprint>) -> bool {
+        let mut now = lock(&self.peers);
         let changed = *now != peers;
         *now = peers;
         changed
@@ -224,67 +235,44 @@ fn fingerprints<'a>(peers: impl IntoIterator<Item = &'a Peer>) -> Result<BTreeSe
 pub(crate) struct Door {
     pub(crate) port: Port,
     /// `None` on plain UDP.
-    key: Option<Key>,
+    pub(crate) key: Option<Key>,
+    /// What is read again of each service.
+    pub(crate) renewed: Vec<(Table, Renewed)>,
 }
 
-struct Key {
+/// The key of an endpoint, and where it is from.
+pub(crate) struct Key {
     endpoint: Endpoint,
     /// `None`: the default one.
     file: Option<PathBuf>,
     own: OwnKey,
-    named: Vec<(Table, Named)>,
 }
 
 /// A table of the file of `weftline serve`; `None`: the command is of one service.
-type Table = Option<&'static str>;
+pub(crate) type Table = Option<&'static str>;
 
 impl Door {
-    /// The port of an endpoint whose key is in this file, or in the default one. `named` are the peers that
-    /// options name for each service.
-    pub(crate) fn new(
-        endpoint: Endpoint,
-        file: Option<PathBuf>,
-        own: OwnKey,
-        named: Vec<(Table, Named)>,
-    ) -> Self {
-        let port = endpoint.clone().into();
-        let key = Some(Key {
-            endpoint,
-            file,
-            own,
-            named,
-        });
-        Door { port, key }
-    }
-
-    /// The port of an endpoint on plain UDP.
-    pub(crate) fn insecure(endpoint: InsecureEndpoint) -> Self {
-        let port = endpoint.into();
-        Door { port, key: None }
-    }
-
-    /// Takes the key that is in its file now, and the peers that the file of `--config` names now. Returns a
-    /// sentence about that.
+    /// Takes the key that is in its file now, and the peers and the rules that the file of `--config` has
+    /// now. Returns a sentence about that.
     ///
     /// # Errors
-    /// Why it goes on with the old key, or with the peers that were named before.
+    /// Why it goes on with the old key, or with peers and rules as they were.
     pub(crate) fn reload(&self) -> Result<String, String> {
-        let Some(key) = &self.key else {
-            return Ok(LISTS.to_owned());
-        };
         let (mut told, mut failed) = (Vec::new(), Vec::new());
-        match key.replace() {
+        match self.key.as_ref().map_or(Ok(None), Key::replace) {
             Ok(None) => {}
             Ok(Some(new)) => told.push(format!(
                 "new sessions have another key from now on: fingerprint {new}"
             )),
             Err(error) => failed.push(format!("going on with the old key: {error:#}")),
         }
-        match key.name_again() {
-            Ok(false) => {}
-            Ok(true) => told.push("the file of --config names other peers from now on".to_owned()),
+        match self.renew() {
+            Ok(new) => told.extend(
+                new.iter()
+                    .map(|new| format!("the file of --config {new} from now on")),
+            ),
             Err(error) => failed.push(format!(
-                "going on with the peers that were named before: {error:#}"
+                "going on with peers and targets as they were: {error:#}"
             )),
         }
         match (told.is_empty(), failed.is_empty()) {
@@ -296,9 +284,44 @@ impl Door {
             }
         }
     }
+
+    /// Takes the peers and the rules that the command line and its file have now. Returns what the file does
+    /// that it did not before.
+    fn renew(&self) -> Result<Vec<&'static str>> {
+        let given = OptionsNow::read()?;
+        let services = self.renewed.iter().map(|(table, service)| {
+            let peers = given.of::<Peer>(*table, "peer")?;
+            let rules = service.rules.iter();
+            let rules = rules.map(|(option, _)| given.of::<Allow>(*table, option));
+            let rules: Vec<_> = rules.collect::<Result<_, _>>()?;
+            Ok((service, fingerprints(&peers)?, rules))
+        });
+        // All or none: only now nothing can fail.
+        let services: Vec<_> = services.collect::<Result<_>>()?;
+        let (mut names, mut allows) = (false, false);
+        for (service, peers, rules) in services {
+            names |= service.name(peers);
+            for ((_, now), new) in service.rules.iter().zip(rules) {
+                allows |= now.replace(new);
+            }
+        }
+        let names = names.then_some("names other peers");
+        let allows = allows.then_some("allows other targets");
+        Ok(names.into_iter().chain(allows).collect())
+    }
 }
 
 impl Key {
+    /// The key of an endpoint, which is in this file, or in the default one.
+    pub(crate) fn new(endpoint: &Endpoint, file: Option<PathBuf>, own: OwnKey) -> Self {
+        let endpoint = endpoint.clone();
+        Key {
+            endpoint,
+            file,
+            own,
+        }
+    }
+
     /// Takes the key that is in the file now, if it is another one.
     fn replace(&self) -> Result<Option<Fingerprint>> {
         let path = home::identity_file(self.file.as_deref())?;
@@ -311,17 +334,6 @@ impl Key {
         self.endpoint.set_identity(identity)?;
         *lock(&self.own.0) = new;
         Ok(Some(new))
-    }
-
-    /// Takes the peers that the command line and its file name now. Returns whether they are others.
-    fn name_again(&self) -> Result<bool> {
-        let peers = PeersNow::read()?;
-        let tables = self.named.iter();
-        let now = tables.map(|(table, named)| Ok((named, fingerprints(peers.of(*table))?)));
-        // All or none: only now nothing can fail.
-        let now: Vec<_> = now.collect::<Result<_>>()?;
-        let changed = now.into_iter().map(|(named, peers)| named.replace(peers));
-        Ok(changed.fold(false, |one, other| one | other))
     }
 }
 

@@ -13,7 +13,7 @@ use weftline_apps::host::{Hosted, host};
 use weftline_apps::{Protocol, SessionError, Stopper};
 
 use crate::config::Tables;
-use crate::listen::{Door, ListenOptions, OwnKey, warn_of_outdated_list};
+use crate::listen::{Door, Key, ListenOptions, OwnKey, warn_of_outdated_list};
 use crate::offer::{Offer, Start};
 use crate::options::{
     AgainOptions, CongestionName, LimitOptions, LogOptions, SessionOptions, stats, timeout,
@@ -144,11 +144,15 @@ async fn open(
     let any = Allowed::from_fn(move |peer| all.iter().any(|one| one.allows(peer)));
     args.stay.config.checked(config.event_logs.as_ref())?;
     let at = |addr| Endpoint::bind(addr, identity.clone(), any.clone(), config.clone());
-    let named = ready
+    let endpoint = args.listen.bind(at)?;
+    let renewed = ready
         .iter()
-        .map(|one| (Some(one.name), one.listen.named.clone()));
-    let named = named.collect();
-    let door = Door::new(args.listen.bind(at)?, args.identity.clone(), own, named);
+        .map(|one| (Some(one.name), one.listen.renewed.clone()));
+    let door = Door {
+        renewed: renewed.collect(),
+        key: Some(Key::new(&endpoint, args.identity.clone(), own)),
+        port: endpoint.into(),
+    };
 
     let (mut hosted, mut looks) = (Vec::new(), Vec::new());
     let clients: Vec<&str> = ready.iter().map(|service| service.client).collect();

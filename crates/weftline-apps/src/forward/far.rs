@@ -139,7 +139,7 @@ impl Far {
     /// The addresses at which a target may be reached.
     async fn allowed(&self, target: &Target) -> Result<Vec<SocketAddr>, Reply> {
         let peer = self.connection.peer();
-        let permitted = permit(&self.service.options.allow, target, peer).await;
+        let permitted = permit(&self.service.options.allow.now(), target, peer).await;
         permitted.map_err(|refused| {
             let status = match refused {
                 Refused::NotAllowed(_) => Status::NotAllowed,
@@ -175,7 +175,8 @@ impl Far {
             Err(_) => Err(Reply::new(Status::Other, "not an address to listen on")),
             Ok(_) if self.service.is_leaving() => Err(leaving()),
             Ok(at) => {
-                let allowed = self.service.options.allow_listen.iter().any(|a| a.has(at));
+                let allowed = self.service.options.allow_listen.now();
+                let allowed = allowed.iter().any(|a| a.has(at));
                 match allowed {
                     true => listeners.open(at, self.connection.peer()).await,
                     false => Err(Reply::new(

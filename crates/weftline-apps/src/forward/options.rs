@@ -7,7 +7,7 @@ use weftline::{EndpointConfig, Fingerprint, Identity};
 
 use super::bounds::Bounds;
 use crate::address::Address;
-use crate::allow::Allow;
+use crate::allow::Rules;
 use crate::target::Target;
 
 /// How long the peer may take to answer, and how long a connection waits for a session.
@@ -73,9 +73,9 @@ impl ClientOptions {
 #[non_exhaustive]
 pub struct ServerOptions {
     /// The targets that clients may reach.
-    pub allow: Vec<Allow>,
+    pub allow: Rules,
     /// The addresses on which clients may let this end listen.
-    pub allow_listen: Vec<Allow>,
+    pub allow_listen: Rules,
     /// The limits of connections.
     pub bounds: Bounds,
 }

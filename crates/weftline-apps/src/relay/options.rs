@@ -7,7 +7,7 @@ use weftline::{EndpointConfig, Fingerprint, Identity};
 
 use super::rule::Rule;
 use crate::address::Address;
-use crate::allow::Allow;
+use crate::allow::Rules;
 
 /// Default number of flows that one end keeps.
 const FLOWS: usize = 500;
@@ -63,7 +63,7 @@ impl ClientOptions {
 #[non_exhaustive]
 pub struct ServerOptions {
     /// The targets that clients may reach.
-    pub allow: Vec<Allow>,
+    pub allow: Rules,
     /// Drop a flow that was idle for this long.
     pub idle: Duration,
     /// Most flows of each client at once, with all relays of its fingerprint; each one needs a
@@ -76,9 +76,9 @@ pub struct ServerOptions {
 impl ServerOptions {
     /// Options with the defaults: 500 flows, 180 s idle; a client may take 30 s to send its
     /// request.
-    pub fn new(allow: Vec<Allow>) -> Self {
+    pub fn new(allow: impl Into<Rules>) -> Self {
         ServerOptions {
-            allow,
+            allow: allow.into(),
             idle: IDLE,
             flows: FLOWS,
             timeout: TIMEOUT,

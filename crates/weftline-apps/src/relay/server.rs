@@ -156,7 +156,8 @@ impl Server {
         for wanted in &hello.rules {
             let granted = match (wanted.target.parse(), wanted.delivery.parse()) {
                 (Ok(target), Ok(delivery)) => {
-                    let permitted = permit(&self.options.allow, &target, peer);
+                    let allow = self.options.allow.now();
+                    let permitted = permit(&allow, &target, peer);
                     match timeout_at(end, permitted).await {
                         Ok(Ok(target)) => Ok(Granted { target, delivery }),
                         Ok(Err(refused)) => Err(refused.to_string()),

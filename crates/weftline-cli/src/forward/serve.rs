@@ -82,7 +82,7 @@ impl ServeArgs {
     ///
     /// # Errors
     /// The options contradict each other.
-    pub(crate) fn offer(self, reporter: Reporter) -> Result<Offer<Snapshot>> {
+    pub(crate) fn offer(mut self, reporter: Reporter) -> Result<Offer<Snapshot>> {
         let config = self.bounds.endpoint(&self.session)?;
         let client = match self.allow.is_empty() {
             true => "forward --via SERVER -R PORT:HOST:HOSTPORT",
@@ -90,8 +90,12 @@ impl ServeArgs {
         };
         let mut options = ServerOptions::default();
         options.bounds = self.bounds.bounds()?;
-        options.allow = self.allow;
-        options.allow_listen = self.allow_listen;
+        options.allow = self.allow.into();
+        options.allow_listen = self.allow_listen.into();
+        self.listen.renewed.rules = vec![
+            ("allow", options.allow.clone()),
+            ("allow-listen", options.allow_listen.clone()),
+        ];
         let lists = self.listen.lists(Protocol::Forward);
         let server = Server::new(options, move |event| tell(&event, &reporter, lists));
         let seen = server.clone();

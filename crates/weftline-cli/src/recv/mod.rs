@@ -22,7 +22,7 @@ use weftline_apps::protocol::accept;
 use weftline_apps::{Budget, OverLimit, Place, Protocol, close, farewell};
 
 use crate::inbox::Inbox;
-use crate::listen::{self, Door, ListenOptions, Lists, Secured, turned_away};
+use crate::listen::{self, Door, Key, ListenOptions, Lists, Secured, turned_away};
 use crate::monitor::Watch;
 use crate::offer::Offer;
 use crate::options::{LimitOptions, SessionOptions, StallOptions};
@@ -253,7 +253,8 @@ async fn open(args: &RecvArgs, output: OutputOptions) -> Result<Opened> {
         check.writes(args.directory.as_deref())?;
     }
     let (door, guests) = if args.session.insecure_udp {
-        (Door::insecure(args.listen.insecure(check, config)?), None)
+        let endpoint = args.listen.insecure(check, config)?;
+        (args.listen.door(endpoint.into(), None), None)
     } else {
         let secured = (args.listen).secured(Protocol::Files, &args.session, check, config);
         let Secured {
@@ -262,8 +263,8 @@ async fn open(args: &RecvArgs, output: OutputOptions) -> Result<Opened> {
             own,
         } = secured?;
         let guests = Guests::new(args, output, endpoint.clone(), allowed)?;
-        let named = vec![(None, args.listen.named.clone())];
-        let door = Door::new(endpoint, args.session.identity.clone(), own, named);
+        let key = Key::new(&endpoint, args.session.identity.clone(), own);
+        let door = args.listen.door(endpoint.into(), Some(key));
         (door, Some(Arc::new(guests)))
     };
     let watch = args.stay.monitor.open("recv", "").await?;

@@ -1,18 +1,18 @@
 //! A session with one sender.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
 use weftline::{CloseReason, Connection, Stream};
 use weftline_apps::transfer::{Event, Folder, Sink, Summary, TransferError, receive};
-use weftline_apps::{OverLimit, Place, close, printable};
+use weftline_apps::{OverLimit, Place, close, lock, printable};
 
 use super::{RecvArgs, is_stdout};
 use crate::ui::progress::Reporter;
-use crate::ui::summary::{Record, Side, show, watch};
+use crate::ui::summary::{Record, Side, SoFar, show, watch};
 use crate::ui::{Exit, Failure, OutputOptions, failure};
 use crate::{book, home};
 
@@ -44,6 +44,7 @@ pub(super) async fn session(
         connection: &connection,
         started: Instant::now(),
         offered: AtomicBool::new(false),
+        so_far: Mutex::default(),
     };
     tokio::select! {
         record = sender.receive(args.clone(), output, places) => record,
@@ -64,6 +65,7 @@ struct Sender<'a> {
     started: Instant,
     /// It has said what it sends.
     offered: AtomicBool,
+    so_far: Mutex<SoFar>,
 }
 
 impl Sender<'_> {
@@ -117,6 +119,7 @@ impl Sender<'_> {
                 let _ = tokio::time::timeout(GOODBYE, connection.flushed()).await;
                 connection.close(close::FAILED, &failure.message);
                 record.failure = Some(failure);
+                record.so_far = Some(*lock(&self.so_far));
             }
         }
         Some(record)
@@ -156,6 +159,7 @@ impl Sender<'_> {
             if let Event::Expected { .. } = event {
                 self.offered.store(true, Ordering::Relaxed);
             }
+            lock(&self.so_far).note(&event);
             show(event);
         };
         receive(stream, sink, args.stall.stall_timeout, &on_event).await

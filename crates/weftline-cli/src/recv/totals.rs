@@ -43,6 +43,11 @@ impl Totals {
             counts.bytes += summary.bytes;
             counts.resumed_bytes += summary.resumed_bytes;
         }
+        if let Some(done) = &record.so_far {
+            counts.complete += u64::from(done.complete);
+            counts.bytes += done.bytes;
+            counts.resumed_bytes += done.resumed_bytes;
+        }
     }
 
     pub(crate) fn now(&self) -> Counts {

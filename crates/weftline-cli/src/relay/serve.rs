@@ -84,10 +84,11 @@ impl ServeArgs {
     ///
     /// # Errors
     /// The options contradict each other.
-    pub(crate) fn offer(self, reporter: Reporter) -> Result<Offer<Snapshot>> {
+    pub(crate) fn offer(mut self, reporter: Reporter) -> Result<Offer<Snapshot>> {
         let mut config = self.session.endpoint()?;
         self.again.complete(&mut config);
         let mut options = ServerOptions::new(self.allow);
+        self.listen.renewed.rules = vec![("allow", options.allow.clone())];
         options.idle = self.idle;
         options.flows = self.flows;
         options.timeout = self.session.timeout;

@@ -6,14 +6,14 @@ use anyhow::Result;
 use tokio::time::{Instant, sleep};
 use weftline::{ConnectError, Connection, EndpointConfig, Fingerprint, Identity, Port};
 use weftline_apps::pairing::{BadCode, Code, Name, PairingError, pair};
-use weftline_apps::{Address, Protocol, SessionError, connect, printable};
+use weftline_apps::{Address, DEFAULT_PORT, Protocol, SessionError, connect, printable};
 
 use super::{SendArgs, THERE};
 use crate::book::{self, Book};
 use crate::home;
 use crate::nearby;
 use crate::places::To;
-use crate::ui::{Exit, Failure, OutputOptions, failure, output};
+use crate::ui::{Exit, Failure, OutputOptions, exit, failure, output};
 
 /// A receiver whose operator is being asked is tried again for this long, later each time.
 const WAIT: Duration = Duration::from_secs(120);
@@ -33,7 +33,10 @@ impl Receiver {
     /// No receiver nearby shows a code, or several do.
     pub(super) async fn of(args: &SendArgs) -> Result<Self, Failure> {
         let (address, code) = match &args.places.to {
-            To::Address(address) => (address.clone(), args.code),
+            To::Address(address) => {
+                let named = by_name(address).map_err(|e| exit::wrap(&e))?;
+                (named.unwrap_or_else(|| address.clone()), args.code)
+            }
             To::Code(code) => (nearby::find(*code).await?, Some(*code)),
         };
         Ok(Receiver { address, code })
@@ -107,6 +110,20 @@ fn known(address: &Address) -> Result<Option<(Fingerprint, Name)>> {
     let book = Book::read()?;
     let known = book.at(address);
     Ok(known.map(|known| (known.peer, known.name.clone())))
+}
+
+/// The address of the peer whose name stands in place of an address, unless somebody is known at an address like that.
+///
+/// # Errors
+/// The file cannot be read.
+fn by_name(address: &Address) -> Result<Option<Address>> {
+    let Ok(name) = address.host().parse::<Name>() else {
+        return Ok(None);
+    };
+    let book = Book::read()?;
+    let is_name = address.port() == DEFAULT_PORT && book.at(address).is_none();
+    let named = book.named(&name).filter(|_| is_name);
+    Ok(named.and_then(|known| known.address.clone()))
 }
 
 fn stranger(address: &Address) -> Failure {

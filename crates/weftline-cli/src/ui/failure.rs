@@ -143,6 +143,16 @@ fn said(reason: &CloseReason) -> Option<Failure> {
             code: close::INTERRUPTED,
             ..
         } => Some(Failure::new(Exit::Lost, "the peer was stopped")),
+        CloseReason::Peer {
+            code: close::FAILED,
+            reason,
+        } => {
+            let message = match reason.is_empty() {
+                true => "the peer has given up".to_owned(),
+                false => format!("the peer has given up: {reason}"),
+            };
+            Some(Failure::new(Exit::Lost, message))
+        }
         _ => None,
     }
 }

@@ -25,8 +25,10 @@ pub enum Side {
 /// The result of a session.
 #[derive(Debug, Default)]
 pub struct Record {
-    /// The transfer's summary, if the transfer started.
+    /// The summary of a transfer that ended by itself.
     pub summary: Option<Summary>,
+    /// What a transfer has done that ended early.
+    pub so_far: Option<SoFar>,
     /// What went wrong.
     pub failure: Option<Failure>,
     /// Counters at the end.
@@ -39,6 +41,32 @@ pub struct Record {
     pub folder: Option<PathBuf>,
     /// Time that the transfer took; without one, the time that the command ran.
     pub elapsed: Duration,
+}
+
+/// What a transfer has done so far, by its events.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SoFar {
+    /// As in [`Summary`].
+    pub complete: u32,
+    /// As in [`Summary`].
+    pub already_there: u32,
+    /// As in [`Summary`].
+    pub bytes: u64,
+    /// As in [`Summary`].
+    pub resumed_bytes: u64,
+}
+
+impl SoFar {
+    /// An event of the transfer.
+    pub fn note(&mut self, event: &Event<'_>) {
+        match event {
+            Event::InPlace => self.complete += 1,
+            Event::AlreadyThere { .. } => self.already_there += 1,
+            Event::Advanced { bytes } => self.bytes += bytes,
+            Event::Resumed { bytes, .. } => self.resumed_bytes += bytes,
+            _ => {}
+        }
+    }
 }
 
 impl Record {
@@ -68,6 +96,16 @@ impl Record {
         put("error", json!(self.failure.as_ref().map(|f| &f.message)));
         put("peer", json!(self.peer));
         put("seconds", json!(self.elapsed.as_secs_f64()));
+        if side == Side::Recv && (self.summary.is_some() || self.so_far.is_some()) {
+            put("folder", json!(self.folder));
+        }
+        if let Some(done) = &self.so_far {
+            put("complete", json!(done.complete));
+            put("already_there", json!(done.already_there));
+            put("bytes", json!(done.bytes));
+            put("resumed_bytes", json!(done.resumed_bytes));
+            put("goodput_mbps", json!(megabits(done.bytes, self.elapsed)));
+        }
         if let Some(summary) = &self.summary {
             put("complete", json!(summary.complete));
             put("already_there", json!(summary.already_there));
@@ -75,7 +113,6 @@ impl Record {
             put("failed", json!(summary.failed));
             put("skipped", json!(summary.skipped));
             if side == Side::Recv {
-                put("folder", json!(self.folder));
                 put("received", json!(summary.received));
                 put("received_more", json!(summary.received_more));
             }

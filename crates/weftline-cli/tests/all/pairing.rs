@@ -294,7 +294,7 @@ fn without_a_terminal_there_is_no_code_unless_asked_for() {
     let address = line.split_whitespace().nth(3).unwrap();
     let sent = from.run(&["send", "f", address, "--code", "7-amber-river"]);
     assert_eq!(code(&sent), 4, "{}", stderr(&sent));
-    assert!(stderr(&sent).contains("waits for no code"));
+    assert!(stderr(&sent).contains("waits for no code now"));
     let slip = from.run(&["send", "f", address, "--code", "7-amber-rivr"]);
     assert_eq!(code(&slip), 2);
     assert!(stderr(&slip).contains("`rivr` is not a word of codes"));
@@ -334,6 +334,21 @@ fn a_known_receiver_that_refuses_this_host_needs_the_code() {
     assert_eq!(recv.end().0, 0);
     let line = format!("studio {} {address}\n", to.fingerprint());
     assert_eq!(from.read("peers"), line);
+}
+
+#[test]
+fn a_name_stands_for_its_address() {
+    let (from, to) = (Home::new(), Home::new());
+    let (_recv, address, _) = to.receive(&["--keep", "--peer", &from.fingerprint()]);
+    let add = ["peers", "add", "studio", &to.fingerprint(), &address];
+    let added = from.run(&add);
+    assert_eq!(code(&added), 0, "{}", stderr(&added));
+    let sent = from.run(&["send", "f", "studio"]);
+    assert_eq!(code(&sent), 0, "{}", stderr(&sent));
+    // Another port is that of a host with such a name.
+    let sent = from.run(&["send", "f", "studio:1"]);
+    assert_eq!(code(&sent), 2, "{}", stderr(&sent));
+    assert!(stderr(&sent).contains("nobody is known at studio:1"));
 }
 
 #[test]

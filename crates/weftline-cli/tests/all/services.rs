@@ -329,6 +329,71 @@ fn a_hangup_takes_the_peers_of_all_tables_or_of_none() {
 }
 
 #[test]
+fn a_hangup_takes_the_targets_that_the_file_allows_now() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("serve.toml");
+    let single = (&["forward", "serve"][..], "", "allow");
+    let plain = (&["relay", "serve", "--insecure-udp"][..], "", "allow");
+    let shared = (&["serve"][..], "[forward]\n", "allow");
+    let listening = (&["forward", "serve"][..], "", "allow-listen");
+    for (command, table, option) in [single, plain, shared, listening] {
+        let write = |targets: &str| {
+            let text = format!("listen = '127.0.0.1:0'\n{table}{option} = {targets}\n");
+            std::fs::write(&file, text).unwrap();
+        };
+        write("['127.0.0.1:9', '[::1]:9']");
+        let mut serving = start(
+            home.path(),
+            &[command, &["--config", "serve.toml"]].concat(),
+        );
+        let connect: Vec<String> = if command.contains(&"--insecure-udp") {
+            let address = serving.line(" relay connect ");
+            let address = address
+                .split(' ')
+                .find(|word| word.starts_with("127.0.0.1:"));
+            let address = address.unwrap();
+            [
+                "relay",
+                "connect",
+                address,
+                "--insecure-udp",
+                "--udp",
+                "0=127.0.0.1:8",
+            ]
+            .map(str::to_owned)
+            .into()
+        } else {
+            let (peer, address) = serving.listening();
+            let rule = if option == "allow" { "-L" } else { "-R" };
+            let what = if option == "allow" {
+                "0:127.0.0.1:8"
+            } else {
+                "127.0.0.1:8:localhost:1"
+            };
+            ["forward", "--via", &address, "--peer", &peer, rule, what]
+                .map(str::to_owned)
+                .into()
+        };
+        let connect: Vec<&str> = connect.iter().map(String::as_str).collect();
+        assert_eq!(start(home.path(), &connect).end().0, 3, "{command:?}");
+        for wrong in ["['127.0.0.1']", "true"] {
+            write(wrong);
+            serving.signal("-HUP");
+            let said =
+                serving.line("warning: SIGHUP: going on with peers and targets as they were: ");
+            assert!(said.contains(option), "{said}");
+        }
+        write("'127.0.0.1:7,127.0.0.1:8'");
+        serving.signal("-HUP");
+        serving.line("SIGHUP: the file of --config allows other targets from now on");
+        let mut client = start(home.path(), &connect);
+        client.line("connected to ");
+        client.signal("-TERM");
+        client.end();
+    }
+}
+
+#[test]
 fn a_hangup_takes_a_new_key_and_leaves_sessions_alone() {
     let [home, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
     let words = ["relay", "serve", "--allow", "*:*"];

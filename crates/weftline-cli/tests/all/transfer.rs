@@ -187,9 +187,19 @@ fn an_interrupted_transfer_goes_on_where_it_stopped() {
     let (from, to) = (Home::new(), Home::new());
     let big = random(3_000_000, 3);
     fs::write(from.path().join("big"), &big).unwrap();
-    let (recv, address, peer) =
-        to.receive(&[".", "--timeout", "2s", "--peer", &from.fingerprint()]);
-    let mut send = from.start(&["send", "big", &address, "--peer", &peer, "--rate", "8mbit"]);
+    let (recv, address, peer) = to.receive(&[
+        ".",
+        "--timeout",
+        "2s",
+        "--json",
+        "--peer",
+        &from.fingerprint(),
+    ]);
+    fs::write(from.path().join("small"), "x").unwrap();
+    let words = [
+        "send", "small", "big", &address, "--peer", &peer, "--rate", "8mbit",
+    ];
+    let mut send = from.start(&words);
     let name = from.fingerprint().replace('-', "");
     let part = to.path().join(format!(".big.{name}.weftline-part"));
     until("500,000 bytes", || {
@@ -197,9 +207,14 @@ fn an_interrupted_transfer_goes_on_where_it_stopped() {
         (len >= 500_000).then_some(())
     });
     send.kill();
-    let (received, _, errors) = recv.end_with_output();
+    let (received, out, errors) = recv.end_with_output();
     assert_eq!(received, 4, "{errors}");
     assert!(errors.contains("run the same command again"), "{errors}");
+    // What it has done until then is told.
+    let result = json(&out);
+    assert_eq!(result["complete"], 1, "{result}");
+    assert!(result["bytes"].as_u64() >= Some(500_000), "{result}");
+    assert!(result["folder"].is_string(), "{result}");
     assert!(!to.path().join("big").exists());
 
     let (recv, address, peer) = to.receive(&[".", "--peer", &from.fingerprint(), "--json"]);

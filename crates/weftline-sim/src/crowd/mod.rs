@@ -130,10 +130,7 @@ impl Flows {
             sender: Sender::Engine(self.application),
             paths: if n == 0 { self.paths } else { 1 },
             extra: self.spread * n / last / 2,
-            join: (
-                self.after + self.join * n,
-                self.after + self.join * (n + 1),
-            ),
+            join: (self.after + self.join * n, self.after + self.join * (n + 1)),
             leave: self.leave.filter(|_| n % 2 == 1),
         }));
         members

@@ -11,6 +11,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use weftline::{Allowed, ConnectError, Connection, Endpoint, EndpointConfig, Identity};
 
+use crate::allow::Allow;
 use crate::error::SessionError;
 use crate::forward::near::Near;
 use crate::forward::{Bounds, Client, ClientOptions, Entry, Server, ServerOptions};
@@ -44,17 +45,15 @@ impl Serve {
     /// Lets clients reach these targets.
     pub(super) fn allow(targets: &[&str]) -> Self {
         let mut serve = Serve::default();
-        serve.options.allow = targets
-            .iter()
-            .map(|target| target.parse().unwrap())
-            .collect();
+        let allow = targets.iter().map(|target| target.parse().unwrap());
+        serve.options.allow = Vec::from_iter(allow).into();
         serve
     }
 
     /// Lets clients have it listen there.
     pub(super) fn allow_listen(at: &str) -> Self {
         let mut serve = Serve::default();
-        serve.options.allow_listen = vec![at.parse().unwrap()];
+        serve.options.allow_listen = vec![at.parse::<Allow>().unwrap()].into();
         serve
     }
 

@@ -10,6 +10,7 @@ use tokio::net::UdpSocket;
 use tokio::task::JoinHandle;
 use weftline::{Allowed, Endpoint, EndpointConfig, Identity};
 
+use crate::allow::Allow;
 use crate::error::SessionError;
 use crate::host::{Hosted, host};
 use crate::impaired::{Path, path};
@@ -66,7 +67,7 @@ impl World {
         let endpoint = Endpoint::bind(any, theirs, allowed, offering()).unwrap();
         let at = endpoint.local_addr().unwrap();
         let path = path(link, at);
-        let options = ServerOptions::new(vec![allow.parse().unwrap()]);
+        let options = ServerOptions::new(vec![allow.parse::<Allow>().unwrap()]);
         let server_end = Server::new(options, |_| {});
         let serving = {
             let services = [Hosted::new(server_end.clone())];

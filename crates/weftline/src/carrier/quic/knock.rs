@@ -123,11 +123,11 @@ impl Knock {
         }
         config.crypto = quic_server(&host.identity, &allowed, alpn, &refused, tickets)
             .map_err(|e| failed(e.to_string()))?;
+        let ours = host.identity.fingerprint();
         let begun = host
             .outlet
             .begin(|_| incoming.accept_with(Arc::new(config)));
-        let (connecting, place) = begun.map_err(|e| failed(e.to_string()))?;
-        let ours = host.identity.fingerprint();
+        let (connecting, place) = begun.map_err(|e| failed(link::handshake_error(&e, ours)))?;
         let limit = host.listener.limit.min(early::LONGEST);
         let opened = match pass {
             Some(pass) => resume(connecting, pass, limit).await,

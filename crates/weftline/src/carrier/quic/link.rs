@@ -297,7 +297,12 @@ pub(super) fn handshake_error(error: &ConnectionError, ours: Fingerprint) -> Str
         ConnectionError::TransportError(error)
             if error.code == alert(AlertDescription::NoApplicationProtocol) =>
         {
-            "it asks for no application protocol that is served here".to_owned()
+            "it asks for what is not open here: another service or version, or a pairing".to_owned()
+        }
+        ConnectionError::ConnectionClosed(close)
+            if close.error_code == TransportErrorCode::APPLICATION_ERROR =>
+        {
+            "it has given up".to_owned()
         }
         error => error.to_string(),
     }

@@ -127,7 +127,7 @@ impl Web {
         };
         let server = self.server().clone();
         let begun = self.outlet.begin(|_| incoming.accept_with(server));
-        let (connecting, place) = begun.map_err(|e| failed(e.to_string()))?;
+        let (connecting, place) = begun.map_err(|e| failed(handshake_error(&e)))?;
         let connection = connecting.await;
         let connection = connection.map_err(|e| failed(handshake_error(&e)))?;
         let idle = self.config.session.idle_timeout.saturating_add(IDLE_MARGIN);
