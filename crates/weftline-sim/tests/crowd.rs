@@ -201,6 +201,21 @@ fn flows_that_join_in_the_middle_are_not_taken_for_competing_traffic() {
     }
 }
 
+/// Each start overflows a short queue. That is no competing traffic, however long it goes on.
+#[test]
+fn sixteen_flows_that_join_one_after_the_other_share_a_short_queue() {
+    let flows = Flows {
+        join: SECOND,
+        ..several(16)
+    };
+    for seed in 1..=3 {
+        let outcome = run(&flows, "rate=25mbit delay=30ms queue=60ms,100pkt", 40, seed);
+        assert!(outcome.jain > 0.9, "{}, seed {seed}", outcome.jain);
+        let [median, ..] = outcome.queue_ms;
+        assert!(median < 20.0, "{median} ms, seed {seed}");
+    }
+}
+
 #[test]
 fn thirty_two_flows_that_overflow_the_queue_together_find_it_empty() {
     let link = "rate=100mbit delay=10ms queue=200ms";
@@ -270,6 +285,53 @@ fn a_newcomer_beside_tcp_soon_has_a_share_of_a_short_queue() {
         let mean = found.iter().sum::<f64>() / 3.0;
         assert!(mean > 0.85, "{found:?} beside {cubic} CUBIC and {bbr} BBR");
     }
+}
+
+/// Seconds 4 to 16 of a flow that joins models of TCP 3 s after they began, as in suite D: the means of Jain's index, and
+/// of the flow's share of a fair one.
+fn newcomer(cubic: u32, bbr: u32, queue: &str) -> (f64, f64) {
+    const SEEDS: u64 = 12;
+    let flows = Flows {
+        cubic,
+        bbr,
+        join: SECOND,
+        after: SECOND * 3,
+        ..several(1)
+    };
+    let link = format!("rate=25mbit delay=30ms queue={queue}");
+    let found = (1..=SEEDS).map(|seed| {
+        let outcome = run(&flows, &link, 21, seed);
+        let joined = outcome.flows.last().expect("a newcomer").join_s as usize;
+        let flows = outcome.flows.iter();
+        let sums = flows.map(|flow| flow.windows_mbit[joined + 4..][..12].iter().sum());
+        let sums: Vec<f64> = sums.collect();
+        let (all, count) = (sums.iter().sum::<f64>(), sums.len() as f64);
+        let squares: f64 = sums.iter().map(|sum| sum * sum).sum();
+        (
+            all * all / count / squares,
+            sums[sums.len() - 1] / all * count,
+        )
+    });
+    let (jain, share) = found.fold((0.0, 0.0), |(a, b), (c, d)| (a + c, b + d));
+    (jain / SEEDS as f64, share / SEEDS as f64)
+}
+
+#[test]
+fn a_newcomer_beside_tcp_has_most_of_its_share_within_seconds() {
+    for (cubic, bbr, queue, least) in [
+        (1, 0, "60ms,100pkt", 0.92),
+        (1, 0, "200ms", 0.87),
+        (0, 1, "200ms", 0.94),
+    ] {
+        let (jain, share) = newcomer(cubic, bbr, queue);
+        assert!(
+            jain > least,
+            "{jain}, {share} beside {cubic} CUBIC, {bbr} BBR"
+        );
+    }
+    // Four of BBR lose much, whatever a newcomer does. It never saw the path's own delay.
+    let (_, share) = newcomer(0, 4, "60ms,100pkt");
+    assert!(share > 0.6, "{share}");
 }
 
 /// Its own dips empty a short queue. That must not look as if the other flow had gone.

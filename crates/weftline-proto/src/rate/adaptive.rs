@@ -267,7 +267,7 @@ impl Adaptive {
         let more = rate * later.as_secs_f64();
         self.taken_over = Some(more);
         // What the path carried so far was not all that it can carry.
-        self.rates.trains.end();
+        self.rates.trains.end(None);
         self.train = Train::Arriving;
         // Few packets tell little about how the path moves their delay.
         self.jitter = Jitter::default();
@@ -351,7 +351,7 @@ impl Adaptive {
         self.round = Round::new(self.round.end, None);
         self.jitter = Jitter::default();
         if self.taken_over.take().is_some() {
-            self.rates.trains.end();
+            self.rates.trains.end(None);
             self.train = Train::None;
         }
     }

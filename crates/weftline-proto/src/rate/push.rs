@@ -7,12 +7,11 @@
 
 use core::time::Duration;
 
-use super::watch::{FILLED_ROUNDS, Sight};
+use super::watch::{FILLED_ROUNDS, LITTLE, Sight};
 use crate::time::Time;
 
-/// A flow pushes if it has less than this part of the path, and has not seen the queue empty for
-/// this time and `FILLED_ROUNDS`.
-const LITTLE: f64 = 0.35;
+/// A flow that has little of the path pushes if it has not seen the queue empty for this time and
+/// `FILLED_ROUNDS`.
 const UNSEEN: Duration = Duration::from_secs(3);
 /// The usual queue is then longer than as many targets.
 const LONG: f64 = 2.0;

@@ -2,7 +2,8 @@
 //!
 //! The arrivals of a round show only the flow's share. A train that leaves much faster than the path
 //! can carry has few packets of other flows between its own (Dovrolis et al. 2001), so that its
-//! spacing at the receiver shows the rate of the path.
+//! spacing at the receiver shows the rate of the path. Where it leaves hardly faster, its spacing and
+//! the rate at which it left show that rate together.
 
 use std::collections::VecDeque;
 
@@ -17,6 +18,29 @@ const TIME: Duration = Duration::from_millis(4);
 const POINTS: usize = 128;
 /// The rate is the median of this many trains.
 const TRAINS: usize = 3;
+
+/// A path is taken to be faster than a train arrives by this factor at most.
+const MOST_BETWEEN: f64 = 2.0;
+
+/// A train that left while other flows filled the queue.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Among {
+    /// Bytes a second at which it left, and those that the flow has otherwise.
+    pub(super) left: f64,
+    pub(super) own: f64,
+}
+
+impl Among {
+    /// The path's rate if the train arrived at this one. The others send what the path carries less
+    /// the flow's own part, `path - own`, so that `arrived / left = path / (left + path - own)`.
+    fn path(self, arrived: f64) -> f64 {
+        let Among { left, own } = self;
+        match own < arrived && arrived < left {
+            true => (arrived * (left - own) / (left - arrived)).min(MOST_BETWEEN * arrived),
+            false => arrived,
+        }
+    }
+}
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Trains {
@@ -44,13 +68,14 @@ impl Trains {
         self.best
     }
 
-    /// Ends the train.
-    pub(super) fn end(&mut self) {
+    /// Ends the train; `among`: other flows fill the queue.
+    pub(super) fn end(&mut self, among: Option<Among>) {
         self.points.clear();
         let best = core::mem::take(&mut self.best);
         if best > 0.0 {
             self.rates.truncate(TRAINS - 1);
-            self.rates.push_front(best);
+            self.rates
+                .push_front(among.map_or(best, |among| among.path(best)));
         }
     }
 
@@ -84,21 +109,41 @@ mod tests {
             };
             trains.add(Point::new(Time::ZERO, &progress, progress.queue), 1000.0);
         }
-        trains.end();
+    }
+
+    #[test]
+    fn a_train_that_leaves_hardly_faster_than_the_path_shows_it_among_others() {
+        // The path carries 2 MB/s, of which the flow has 0.4. A train at 1.6 has as many bytes of others
+        // between its own.
+        let mut trains = Trains::default();
+        let (left, own) = (1.6e6, 0.4e6);
+        train(&mut trains, 20, Duration::from_micros(1000));
+        trains.end(Some(Among { left, own }));
+        assert_eq!(trains.rate(), 2e6);
+        // One that arrives as it left says nothing of others, and one in which errors add up not too much.
+        for (left, shown) in [(0.9e6, 1e6), (1.01e6, MOST_BETWEEN * 1e6)] {
+            let mut trains = Trains::default();
+            train(&mut trains, 20, Duration::from_micros(1000));
+            trains.end(Some(Among { left, own }));
+            assert_eq!(trains.rate(), shown);
+        }
     }
 
     #[test]
     fn a_train_shows_the_rate_at_which_it_arrives() {
         let mut trains = Trains::default();
         train(&mut trains, 20, Duration::from_micros(500));
+        trains.end(None);
         assert_eq!(trains.rate(), 2e6);
     }
 
     #[test]
     fn too_few_packets_or_too_short_a_time_show_nothing() {
         let mut trains = Trains::default();
-        train(&mut trains, 12, Duration::from_micros(500));
-        train(&mut trains, 100, Duration::from_micros(10));
+        for (packets, spacing) in [(12, 500), (100, 10)] {
+            train(&mut trains, packets, Duration::from_micros(spacing));
+            trains.end(None);
+        }
         assert_eq!(trains.rate(), 0.0);
     }
 
@@ -107,6 +152,7 @@ mod tests {
         let mut trains = Trains::default();
         for spacing in [500, 400, 500] {
             train(&mut trains, 20, Duration::from_micros(spacing));
+            trains.end(None);
         }
         assert_eq!(trains.rate(), 2e6);
     }

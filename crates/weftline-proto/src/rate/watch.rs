@@ -29,6 +29,13 @@ const HEAVY_LOSS: f64 = 0.1;
 const OVERFLOW: Duration = Duration::from_secs(1);
 /// An overflow is over after as long without such a round.
 const LATELY: Duration = Duration::from_secs(4);
+/// A flow that has less than this part of the path has little. If an overflow lasts for that longer time, and the flow
+/// has little, has not seen the queue empty, and loses more than this in the mean of as many rounds, then competing
+/// traffic fills the queue, however long it seems: beside several of BBR a flow may never have seen the path's own delay. A
+/// crowd whose flows join one after the other overflows the queue again and again, but loses less.
+pub(super) const LITTLE: f64 = 0.35;
+const MEAN_LOSS: f64 = 0.2;
+const MEAN_ROUNDS: f64 = 64.0;
 /// A queue that falls below this part of its shortest length is about to become short.
 const FALLS: f64 = 0.8;
 /// A flow keeps its window if it has more than this part of it after this time: beside flows of its kind, and not
@@ -88,6 +95,8 @@ pub(super) struct Watch {
     filled: Option<Filled>,
     /// The last overflow of the queue: its first and its last round.
     overflow: Option<[Time; 2]>,
+    /// The part of the packets that was lost in the mean of the last rounds.
+    mean_loss: f64,
     /// Competing traffic is likely: a drain of this flow's part of the queue must confirm it.
     suspicious: bool,
     /// When the queue was seen empty beside competing traffic.
@@ -106,6 +115,7 @@ impl Watch {
 
     /// A round without known competing traffic has ended.
     pub(super) fn on_lone_round(&mut self, sight: &Sight) {
+        self.mean_loss += (sight.loss - self.mean_loss) / MEAN_ROUNDS;
         let is_recent = |[_, last]: &[Time; 2]| sight.now.since(*last) < LATELY;
         let overflow = self.overflow.filter(is_recent);
         self.overflow = match sight.loss > HEAVY_LOSS {
@@ -137,7 +147,9 @@ impl Watch {
             true => FILLED_AT_FIRST,
             false => FILLED,
         };
-        self.suspicious |= filled.is_by_others(sight, least);
+        let loses = lasted >= Some(OVERFLOWN) && self.mean_loss > MEAN_LOSS;
+        let loses = loses && !sight.shown && sight.share < LITTLE;
+        self.suspicious |= loses || filled.is_by_others(sight, least);
     }
 
     /// A round beside competing traffic has ended. Returns whether that traffic is gone.
@@ -305,6 +317,32 @@ pub(super) mod tests {
         assert!((5900..=6100).contains(&after), "{after}");
         // One flow overflows the queue when it starts, for a moment.
         assert_eq!(suspicion_with(|_| 60, 0.6, loses(1000, 0.2)), Some(2040));
+    }
+
+    #[test]
+    fn an_overflow_that_lasts_is_competing_traffic_to_a_flow_with_little() {
+        let loses = |shown, share| {
+            move |sight| Sight {
+                loss: 0.4,
+                shown,
+                share,
+                ..sight
+            }
+        };
+        // The window cannot shrink any more.
+        assert_eq!(suspicion_with(|_| 13, 1.0, loses(false, 0.1)), Some(8040));
+        assert_eq!(suspicion_with(|_| 9, 1.0, loses(false, 0.1)), None);
+        assert_eq!(suspicion_with(|_| 13, 1.0, loses(true, 0.1)), None);
+        assert_eq!(suspicion_with(|_| 13, 1.0, loses(false, 0.5)), None);
+        // Others join each second: each of their starts overflows the queue.
+        let joins = |sight: Sight| Sight {
+            loss: match sight.now.as_micros() / 1000 % 1000 < 240 {
+                true => 0.4,
+                false => 0.0,
+            },
+            ..loses(false, 0.1)(sight)
+        };
+        assert_eq!(suspicion_with(|_| 13, 1.0, joins), None);
     }
 
     #[test]

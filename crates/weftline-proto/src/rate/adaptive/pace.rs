@@ -21,7 +21,7 @@ const MOVING_GAIN: f64 = 1.05;
 /// not fill cannot build up.
 const LATE_GAIN: f64 = 1.0;
 /// A train that probes the path's rate leaves this many times faster than that rate.
-const TRAIN_GAIN: f64 = 4.0;
+pub(super) const TRAIN_GAIN: f64 = 4.0;
 
 impl Adaptive {
     /// Bytes a second that may leave while `in_flight` bytes are.

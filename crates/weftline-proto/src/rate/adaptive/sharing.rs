@@ -1,14 +1,17 @@
 //! What a flow does beside competing traffic that fills the queue.
 
 use super::follow::SHRINK;
+use super::pace::TRAIN_GAIN;
 use super::{Adaptive, Found, MIN_PACKETS, Phase, Train};
 use crate::rate::competition::{Competition, Share};
 use crate::rate::round::Round;
+use crate::rate::train::Among;
 use crate::rate::watch::{Sight, Watch};
 use crate::time::Time;
 
-/// The first rate beside competing traffic, as a part of the highest rate seen.
-const FAIR_GUESS: f64 = 0.45;
+/// The first rate beside competing traffic, as a part of the path's: a half, and a little for what was yielded until the
+/// traffic was recognised.
+const FAIR_GUESS: f64 = 0.55;
 
 impl Adaptive {
     pub(super) fn look_for_competition(&mut self, now: Time, round: &Round, found: &Found) {
@@ -98,7 +101,11 @@ impl Adaptive {
             }
             Train::Arriving if self.phase != Phase::Start => {
                 self.end_check(now);
-                self.rates.trains.end();
+                let among = self.competition.as_ref().map(|_| Among {
+                    left: TRAIN_GAIN * self.rates.path(),
+                    own: self.rates.recent(),
+                });
+                self.rates.trains.end(among);
                 if core::mem::take(&mut self.awaits_first_train) {
                     self.set_window(self.window.max(self.fair_window()));
                 }
