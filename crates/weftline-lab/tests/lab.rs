@@ -131,14 +131,7 @@ impl Drop for Running {
 }
 
 fn signal(child: &Running, name: &str) {
-    let pid = child.0.id().to_string();
-    assert!(
-        Command::new("kill")
-            .args([name, &pid])
-            .status()
-            .unwrap()
-            .success()
-    );
+    weftline_testkit::signal(child.0.id(), name);
 }
 
 /// Not a test by itself: what runs inside a lab.

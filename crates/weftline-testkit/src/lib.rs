@@ -35,6 +35,19 @@ pub fn unable(what: &str, why: &str) {
     }
 }
 
+/// Sends a signal, as in `-TERM`, to a process. The shell itself does it: small systems have no program `kill`.
+///
+/// # Panics
+///
+/// There is no such process, or no shell.
+pub fn signal(id: u32, signal: &str) {
+    let id = id.to_string();
+    let sent = Command::new("sh")
+        .args(["-c", "kill \"$0\" \"$1\"", signal, &id])
+        .status();
+    assert!(sent.is_ok_and(|sent| sent.success()), "kill {signal} {id}");
+}
+
 /// The inputs of a fuzz target that `fuzz/corpus` has, in the order of their names.
 ///
 /// # Panics

@@ -122,9 +122,7 @@ impl Running {
 
     #[cfg(unix)]
     pub(crate) fn signal(&self, signal: &str) {
-        let id = self.id().to_string();
-        let sent = Command::new("kill").args([signal, &id]).status().unwrap();
-        assert!(sent.success());
+        weftline_testkit::signal(self.id(), signal);
     }
 
     /// Waits for the end; returns the exit code, standard output and the rest of standard error.

@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -154,8 +154,7 @@ impl Running {
     pub(crate) fn end(mut self) -> String {
         let begun = Instant::now();
         for _ in 0..2 {
-            let id = self.child.id().to_string();
-            let _ = Command::new("kill").args(["-TERM", &id]).status();
+            weftline_testkit::signal(self.child.id(), "-TERM");
             sleep(Duration::from_millis(100));
         }
         while self.child.try_wait().unwrap().is_none() {

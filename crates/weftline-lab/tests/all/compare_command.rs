@@ -130,17 +130,10 @@ fn a_comparison_that_was_stopped_goes_on() {
         assert!(Instant::now() < end, "no run ended");
         std::thread::sleep(Duration::from_millis(20));
     }
-    let pid = child.id().to_string();
-    assert!(
-        Command::new("kill")
-            .args(["-INT", &pid])
-            .status()
-            .unwrap()
-            .success()
-    );
+    weftline_testkit::signal(child.id(), "-INT");
     assert_eq!(child.wait().unwrap().code(), Some(130));
     let left = fs::read_dir("/run/netns").into_iter().flatten().flatten();
-    let ours = format!("weftline-{pid}-");
+    let ours = format!("weftline-{}-", child.id());
     assert!(
         !left
             .into_iter()
