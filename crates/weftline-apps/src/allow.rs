@@ -25,7 +25,7 @@ pub struct Allow {
 pub struct Rules(Arc<Mutex<Arc<[Allow]>>>);
 
 impl Rules {
-    /// From now on these rules count, for what peers ask for later. Returns whether they are others.
+    /// From now on these rules count, for what peers ask for later. Returns whether they differ from those before.
     pub fn replace(&self, rules: Vec<Allow>) -> bool {
         let mut now = lock(&self.0);
         let changed = **now != *rules;

@@ -4,9 +4,7 @@
 //! line says, and the same parser checks it.
 
 use std::ffi::OsString;
-use std::fmt::Display;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use anyhow::Result;
 use clap::builder::ArgAction;
@@ -17,6 +15,7 @@ use weftline::{EventLogs, Identity};
 
 use crate::cli;
 use crate::home;
+use crate::serve;
 use crate::ui::{Exit, Failure};
 
 /// Longest file that is read, in bytes.
@@ -77,20 +76,8 @@ impl ConfigOptions {
     /// The table gives what the command does not have, or lacks what it needs.
     pub(crate) fn options<A: Args>(&self, name: &str, table: &Table) -> Result<A, Failure> {
         let file = self.config.clone().unwrap_or_default();
-        let wrong = |why: String| wrong(&file, &format!("[{name}]: {why}"));
-        let mut command = A::augment_args(Command::new("weftline").no_binary_name(true));
-        command.build();
-        let shared = table.keys().find(|key| SHARED.contains(&key.as_str()));
-        if let Some(key) = shared {
-            return Err(wrong(format!(
-                "`{key}` is for all services: it stands before the first table"
-            )));
-        }
-        let own = |arg: &Arg| !SHARED.contains(&arg.get_long().unwrap_or_default());
-        let words = options_of(table, &command, own, |_| false).map_err(wrong)?;
-        let parsed = command.try_get_matches_from(words);
-        let parsed = parsed.and_then(|matches| A::from_arg_matches(&matches));
-        parsed.map_err(|error| wrong(in_short(&error)))
+        let given = matches::<A>(&file, name, table)?;
+        A::from_arg_matches(&given).map_err(|error| wrong(&file, &in_short(&error)))
     }
 
     /// Call this when all is checked, before anything is opened. `logs` are those of the sessions.
@@ -106,6 +93,30 @@ impl ConfigOptions {
             false => Ok(()),
         }
     }
+}
+
+/// What a table of the file gives, for a command with these options.
+///
+/// # Errors
+/// The table gives what the command does not have, or lacks what it needs.
+pub(crate) fn matches<A: Args>(
+    file: &Path,
+    name: &str,
+    table: &Table,
+) -> Result<ArgMatches, Failure> {
+    let wrong = |why: String| wrong(file, &format!("[{name}]: {why}"));
+    let mut command = A::augment_args(Command::new("weftline").no_binary_name(true));
+    command.build();
+    let shared = table.keys().find(|key| SHARED.contains(&key.as_str()));
+    if let Some(key) = shared {
+        return Err(wrong(format!(
+            "`{key}` is for all services: it stands before the first table"
+        )));
+    }
+    let own = |arg: &Arg| !SHARED.contains(&arg.get_long().unwrap_or_default());
+    let words = options_of(table, &command, own, |_| false).map_err(wrong)?;
+    let parsed = command.try_get_matches_from(words);
+    parsed.map_err(|error| wrong(in_short(&error)))
 }
 
 /// Options of a service that all services of `weftline serve` share.
@@ -142,7 +153,8 @@ fn in_short(error: &clap::Error) -> String {
 pub(crate) struct OptionsNow {
     /// The options of the command itself.
     given: ArgMatches,
-    tables: Tables,
+    /// Those of each table.
+    tables: Vec<(String, ArgMatches)>,
 }
 
 impl OptionsNow {
@@ -157,31 +169,38 @@ impl OptionsNow {
         while let Some((_, its)) = given.remove_subcommand() {
             given = its;
         }
-        Ok(OptionsNow { given, tables })
+        let file = given.try_get_one::<PathBuf>("config").ok().flatten();
+        let file = file.cloned().unwrap_or_default();
+        let tables = tables.into_iter().map(|(name, table)| {
+            let its = serve::table(&file, &name, &table)?;
+            Ok((name, its))
+        });
+        Ok(OptionsNow {
+            tables: tables.collect::<Result<_, Failure>>()?,
+            given,
+        })
     }
 
-    /// What an option gives in this table; what it gives for the command itself counts for all tables.
+    /// The values of an option in this table; those of the command itself count for all tables.
     ///
     /// # Errors
-    /// The table gives what the option does not take.
+    /// The table is gone.
     pub(crate) fn of<T>(&self, table: Option<&str>, option: &str) -> Result<Vec<T>, Failure>
     where
-        T: FromStr<Err: Display> + Clone + Send + Sync + 'static,
+        T: Clone + Send + Sync + 'static,
     {
-        let all = self.given.try_get_many::<T>(&option.replace('-', "_"));
-        let mut values = Vec::from_iter(all.ok().flatten().into_iter().flatten().cloned());
-        for (name, given) in &self.tables {
-            let Some(value) = given.get(option).filter(|_| table == Some(name)) else {
-                continue;
-            };
-            let wrong = |why: String| Failure::usage(format!("[{name}]: `{option}`: {why}"));
-            for text in texts(option, value).map_err(wrong)? {
-                for text in text.split(',') {
-                    values.push(text.parse().map_err(|e: T::Err| wrong(e.to_string()))?);
-                }
-            }
-        }
-        Ok(values)
+        let its = table.map(|table| {
+            let its = self.tables.iter().find(|(name, _)| name == table);
+            its.ok_or_else(|| {
+                let message =
+                    format!("[{table}] is gone: to end that service, start this one again");
+                Failure::usage(message)
+            })
+        });
+        let its = its.transpose()?.map(|(_, its)| its);
+        let given = [Some(&self.given), its].into_iter().flatten();
+        let values = given.filter_map(|given| given.try_get_many::<T>(option).ok().flatten());
+        Ok(values.flatten().cloned().collect())
     }
 }
 

@@ -39,7 +39,7 @@ pub(crate) struct ListenOptions {
     /// The port is shared by the services of `weftline serve`.
     #[arg(skip)]
     pub(crate) is_shared: bool,
-    /// What counts at the moment of that which is read again.
+    /// The options that SIGHUP reads again, as they are now.
     #[arg(skip)]
     pub(crate) renewed: Renewed,
 }
@@ -205,7 +205,7 @@ impl OwnKey {
 pub(crate) struct Renewed {
     /// The peers that `peer` names.
     peers: Arc<Mutex<BTreeSet<Fingerprint>>>,
-    /// Options with rules for what peers may reach.
+    /// Options with rules for what peers may reach, by clap's names.
     pub(crate) rules: Vec<(&'static str, Rules)>,
 }
 
@@ -214,7 +214,7 @@ impl Renewed {
         lock(&self.peers).contains(peer)
     }
 
-    /// From now on these peers count. Returns whether they are others.
+    /// From now on these peers count. Returns whether they differ from those before.
     fn name(&self, peers: BTreeSet<Fingerprint>) -> bool {
         let mut now = lock(&self.peers);
         let changed = *now != peers;
@@ -272,7 +272,7 @@ impl Door {
                     .map(|new| format!("the file of --config {new} from now on")),
             ),
             Err(error) => failed.push(format!(
-                "going on with peers and targets as they were: {error:#}"
+                "going on with what the file said before: {error:#}"
             )),
         }
         match (told.is_empty(), failed.is_empty()) {

@@ -18,8 +18,9 @@ Examples:
   weftline peers remove attic
 
 A name stands for its fingerprint wherever --peer is an option. `weftline send FILE... HOST` needs
-no --peer for a HOST that is a peer's address, or the name of a peer that has one. What a peer may do here is in other lists:
-~/.config/weftline/allowed-files, allowed-relay, allowed-forward and allowed-tun.";
+no --peer for a HOST that is a peer's address, or the name of a peer that has one. What a peer may
+do here is in other lists: ~/.config/weftline/allowed-files, allowed-relay, allowed-forward and
+allowed-tun.";
 
 /// Show and change the names of known peers, in ~/.config/weftline/peers
 #[derive(Args, Clone, Debug)]

@@ -10,7 +10,7 @@ use weftline_apps::pairing::Code;
 
 const HELP: &str = "\
 Files and directories to send; `-` is standard input. The last one is ADDR, the address of \
-`weftline recv`: HOST or HOST:PORT (UDP, default port 9338). In one network with it, its code will do";
+`weftline recv`: HOST or HOST:PORT (UDP, default port 9338), or the name of a known peer. In one network with it, its code will do";
 
 /// Where `weftline recv` is.
 #[derive(Clone, Debug)]

@@ -1,18 +1,18 @@
 //! `weftline serve`: several services on one port.
 
 use std::any::Any;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
-use clap::Args;
+use clap::{ArgMatches, Args};
 use serde_json::Value;
 use toml::Table;
 use weftline::{Allowed, Endpoint, EndpointConfig};
 use weftline_apps::host::{Hosted, host};
 use weftline_apps::{Protocol, SessionError, Stopper};
 
-use crate::config::Tables;
+use crate::config::{Tables, matches};
 use crate::listen::{Door, Key, ListenOptions, OwnKey, warn_of_outdated_list};
 use crate::offer::{Offer, Start};
 use crate::options::{
@@ -244,12 +244,29 @@ fn one(
             args.share(&mut tun.listen, &mut tun.session)?;
             Ok(Ready::new("tun", tun.offer(reporter)?))
         }
-        name => {
-            let message = format!(
-                "[{name}] is no service: there are [recv], [relay], [forward] and, on Linux, [tun]"
-            );
-            Err(Failure::usage(message).into())
-        }
+        name => Err(no_service(name).into()),
+    }
+}
+
+fn no_service(name: &str) -> Failure {
+    let message = format!(
+        "[{name}] is no service: there are [recv], [relay], [forward] and, on Linux, [tun]"
+    );
+    Failure::usage(message)
+}
+
+/// What a table of this name gives.
+///
+/// # Errors
+/// There is no service of this name, or it could not start with the table.
+pub(crate) fn table(file: &Path, name: &str, table: &Table) -> Result<ArgMatches, Failure> {
+    match name {
+        "recv" => matches::<RecvArgs>(file, name, table),
+        "relay" => matches::<relay::serve::ServeArgs>(file, name, table),
+        "forward" => matches::<forward::serve::ServeArgs>(file, name, table),
+        #[cfg(target_os = "linux")]
+        "tun" => matches::<tun::serve::ServeArgs>(file, name, table),
+        name => Err(no_service(name)),
     }
 }
 

@@ -302,6 +302,7 @@ fn newcomer(cubic: u32, bbr: u32, queue: &str) -> (f64, f64) {
     let found = (1..=SEEDS).map(|seed| {
         let outcome = run(&flows, &link, 21, seed);
         let joined = outcome.flows.last().expect("a newcomer").join_s as usize;
+        assert!(joined >= 3, "{joined}");
         let flows = outcome.flows.iter();
         let sums = flows.map(|flow| flow.windows_mbit[joined + 4..][..12].iter().sum());
         let sums: Vec<f64> = sums.collect();

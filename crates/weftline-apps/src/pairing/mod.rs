@@ -68,7 +68,7 @@ pub enum PairingError {
     Impostor,
     /// The receiver waits for no code.
     #[error(
-        "{0} waits for no code now: start the receiver there, or use the code that it shows at the moment; it shows a new one 5 s after three wrong ones"
+        "{0} waits for no code now: start the receiver there and use the code that it shows; after three wrong codes it shows the next one some time later"
     )]
     NoCode(SocketAddr),
     /// No connection, or it ended.

@@ -19,6 +19,11 @@ pub enum Event<'a> {
         /// Number of bytes since the last such event.
         bytes: u64,
     },
+    /// The receiver has a file already: its bytes are not sent.
+    Passed {
+        /// Number of bytes.
+        bytes: u64,
+    },
     /// A file resumes where an earlier transfer stopped.
     Resumed {
         /// Its path.

@@ -135,11 +135,11 @@ impl<S: System> Client<S> {
             let broken = self.broken.clone();
             async move {
                 let error = ingress(&*device, |frame, header| match header {
+                    // What a host says to its own link, such as router solicitations, is for no tunnel.
+                    Some(header) if !is_routable(header.destination) => {}
                     Some(header) if has(&lease.addresses, header.source) => {
                         link.push(frame, &header)
                     }
-                    // What a host says to its own link, such as router solicitations, is for no tunnel.
-                    Some(header) if !is_routable(header.destination) => {}
                     header => link.refuse(header.as_ref()),
                 });
                 let error = error.await.to_string();

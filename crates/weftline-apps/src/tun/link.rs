@@ -23,15 +23,15 @@ const FOR_ORDER: Duration = Duration::from_secs(1);
 /// How long a packet that is no TCP segment is worth sending: calls, games and names have no use for
 /// a later one. Round trips come on top.
 const WORTH: Duration = Duration::from_millis(250);
-/// As long is a TCP segment worth it whose flow sends less than its share, such as keystrokes. No session
-/// needs as long; but a message with a deadline leaves before the segments of a download.
+/// How long a TCP segment of a flow that sends less than its share is worth sending, such as a keystroke:
+/// longer than any session needs. A message with a deadline leaves before the segments of a download.
 const WORTH_OF_SPARSE: Duration = Duration::from_secs(3600);
 /// Round trips on top: one to learn of a loss, and one that is about as long.
 const ROUND_TRIPS: u32 = 2;
 /// The longest round trip that this counts with.
 const LONGEST_RTT: Duration = Duration::from_secs(2);
 
-/// Time of sending that waits in the session: there the order is fixed, and nothing overtakes.
+/// Time of sending that waits in the session: there the order is fixed, but messages with a deadline leave first.
 const AHEAD: Duration = Duration::from_millis(4);
 /// Bounds of that in bytes: at least two packets, and not more than any path needs.
 const LEAST_AHEAD: usize = 2 * 1600;

@@ -39,7 +39,7 @@ pub(super) struct Leaving {
     /// Its place among those that have left, if it is a TCP segment: these must not overtake others of
     /// their flow.
     pub(super) place: Option<Place>,
-    /// Its flow sends less than its share: it did not wait behind others.
+    /// Its flow sends less than its share, or has just begun: it did not wait behind others.
     pub(super) is_sparse: bool,
     /// When it came.
     pub(super) since: Instant,

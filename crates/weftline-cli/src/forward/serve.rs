@@ -94,7 +94,7 @@ impl ServeArgs {
         options.allow_listen = self.allow_listen.into();
         self.listen.renewed.rules = vec![
             ("allow", options.allow.clone()),
-            ("allow-listen", options.allow_listen.clone()),
+            ("allow_listen", options.allow_listen.clone()),
         ];
         let lists = self.listen.lists(Protocol::Forward);
         let server = Server::new(options, move |event| tell(&event, &reporter, lists));

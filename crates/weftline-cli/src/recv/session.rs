@@ -53,6 +53,7 @@ pub(super) async fn session(
             let offered = sender.offered.load(Ordering::Relaxed);
             offered.then(|| Record {
                 failure: Some(Failure::new(Exit::General, over.to_string())),
+                so_far: Some(*lock(&sender.so_far)),
                 ..sender.record(&args)
             })
         }
@@ -117,7 +118,8 @@ impl Sender<'_> {
                 let failure = failure::transferring(&error, connection.close_reason().as_ref());
                 // If the peer sent the reason on the stream, let it arrive before the close does.
                 let _ = tokio::time::timeout(GOODBYE, connection.flushed()).await;
-                connection.close(close::FAILED, &failure.message);
+                // How to go on is the sender's own message.
+                connection.close(close::FAILED, &failure::alone(&failure).message);
                 record.failure = Some(failure);
                 record.so_far = Some(*lock(&self.so_far));
             }

@@ -262,7 +262,7 @@ async fn transfer(
             } else {
                 close::FAILED
             };
-            let reason = failure.message.clone();
+            let reason = failure::alone(&failure).message;
             record.failure = Some(failure);
             record.so_far = Some(*lock(&so_far));
             (code, reason)

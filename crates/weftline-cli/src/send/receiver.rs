@@ -34,7 +34,12 @@ impl Receiver {
     pub(super) async fn of(args: &SendArgs) -> Result<Self, Failure> {
         let (address, code) = match &args.places.to {
             To::Address(address) => {
-                let named = by_name(address).map_err(|e| exit::wrap(&e))?;
+                // Whoever says more means the host of this name.
+                let is_bare = args.peer.is_none() && args.code.is_none();
+                let named = match is_bare && !args.session.insecure_udp {
+                    true => by_name(address).map_err(|e| exit::wrap(&e))?,
+                    false => None,
+                };
                 (named.unwrap_or_else(|| address.clone()), args.code)
             }
             To::Code(code) => (nearby::find(*code).await?, Some(*code)),
@@ -112,12 +117,14 @@ fn known(address: &Address) -> Result<Option<(Fingerprint, Name)>> {
     Ok(known.map(|known| (known.peer, known.name.clone())))
 }
 
-/// The address of the peer whose name stands in place of an address, unless somebody is known at an address like that.
+/// The address of the peer whose name stands in place of an address, unless somebody is known at an address like that. A
+/// name with a dot may be the address of another host: peers choose their names themselves.
 ///
 /// # Errors
 /// The file cannot be read.
 fn by_name(address: &Address) -> Result<Option<Address>> {
-    let Ok(name) = address.host().parse::<Name>() else {
+    let host = address.host();
+    let Some(name) = host.parse::<Name>().ok().filter(|_| !host.contains('.')) else {
         return Ok(None);
     };
     let book = Book::read()?;
@@ -131,7 +138,7 @@ fn stranger(address: &Address) -> Failure {
         // More likely a slip than the name of a host.
         Err(slip @ BadCode::Word(_)) => slip.to_string(),
         _ => format!(
-            "nobody is known at {address}: run `weftline recv` there and give the code that it shows (--code), or name the receiver with --peer"
+            "nobody is known at {address}, and no peer with an address is called that: run `weftline recv` there and give the code that it shows (--code), or name the receiver with --peer"
         ),
     };
     Failure::usage(message)

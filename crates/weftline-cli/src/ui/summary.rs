@@ -240,7 +240,7 @@ pub fn show(side: Side, known: bool, reporter: &Reporter) -> impl Fn(Event<'_>) 
     move |event| match event {
         Event::Expected { bytes } => reporter.expect(bytes),
         Event::File { path } => reporter.file(path),
-        Event::Advanced { bytes } => reporter.advance(bytes),
+        Event::Advanced { bytes } | Event::Passed { bytes } => reporter.advance(bytes),
         Event::Resumed { path, bytes } => {
             let text = format!("{path}: resuming after {bytes} bytes");
             match side {

@@ -29,12 +29,13 @@ const HEAVY_LOSS: f64 = 0.1;
 const OVERFLOW: Duration = Duration::from_secs(1);
 /// An overflow is over after as long without such a round.
 const LATELY: Duration = Duration::from_secs(4);
-/// A flow that has less than this part of the path has little. If an overflow lasts for that longer time, and the flow
-/// has little, has not seen the queue empty, and loses more than this in the mean of as many rounds, then competing
-/// traffic fills the queue, however long it seems: beside several of BBR a flow may never have seen the path's own delay. A
-/// crowd whose flows join one after the other overflows the queue again and again, but loses less.
+/// A flow that has less than this part of the path has little.
 pub(super) const LITTLE: f64 = 0.35;
+/// An overflow that lasts for `OVERFLOWN`, with a mean loss above this, is competing traffic to a flow that has little and
+/// has not seen the queue empty, even if its window has not shrunk: beside several of BBR it may never have seen the
+/// path's own delay. A crowd whose flows join one after the other overflows the queue again and again, but loses less.
 const MEAN_LOSS: f64 = 0.2;
+/// The mean is over about this many rounds.
 const MEAN_ROUNDS: f64 = 64.0;
 /// A queue that falls below this part of its shortest length is about to become short.
 const FALLS: f64 = 0.8;
@@ -110,6 +111,7 @@ impl Watch {
 
     /// Returns whether it was suspicious, and is no longer.
     pub(super) fn end_suspicion(&mut self) -> bool {
+        self.mean_loss = 0.0;
         core::mem::take(&mut self.suspicious)
     }
 

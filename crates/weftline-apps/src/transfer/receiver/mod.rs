@@ -296,7 +296,7 @@ impl<W: AsyncWrite + Unpin> Receiver<'_, W> {
         };
         match (same, otherwise) {
             (true, _) => {
-                (self.on_event)(Event::Advanced {
+                (self.on_event)(Event::Passed {
                     bytes: entry.meta.size.unwrap_or(0),
                 });
                 self.judge(&entry, Verdict::AlreadyThere, "").await

@@ -188,7 +188,7 @@ impl<W: AsyncWrite + Unpin> Sender<'_, W> {
                     self.put(&Frame::Same { id, same }).await?;
                     self.flush().await?;
                     if same {
-                        (self.answers.on_event)(Event::Advanced { bytes: size });
+                        (self.answers.on_event)(Event::Passed { bytes: size });
                     }
                 }
                 _ => self.answers.next().await?,

@@ -16,7 +16,8 @@ const HELP: &str = "\
 Settings are those of `weftline-lab sim engine`.
 
 All flows share the link, its queue and the return path. Flow n joins at a random time of the n-th
-interval of --join, the first of which begins after --after; models of TCP join in an interval from 0 on.
+interval of --join, the first of which begins after --after; models of TCP and flows of --also join in
+an interval from 0 on.
 Jain's index is 1 if all shares are equal. `jain` is that of the second half of the time after the last
 flow joined or left; `fair after` is when it stays at 0.95 or more, in each second to the end; `worst
 second` is the lowest of those that begin 10 s after the last flow joined or left.

@@ -297,7 +297,7 @@ pub(super) fn handshake_error(error: &ConnectionError, ours: Fingerprint) -> Str
         ConnectionError::TransportError(error)
             if error.code == alert(AlertDescription::NoApplicationProtocol) =>
         {
-            "it asks for what is not open here: another service or version, or a pairing".to_owned()
+            "it asks for what is not open here: another service, another version (update both ends), or a pairing while no code is shown".to_owned()
         }
         ConnectionError::ConnectionClosed(close)
             if close.error_code == TransportErrorCode::APPLICATION_ERROR =>
