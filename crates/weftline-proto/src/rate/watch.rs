@@ -111,7 +111,6 @@ impl Watch {
 
     /// Returns whether it was suspicious, and is no longer.
     pub(super) fn end_suspicion(&mut self) -> bool {
-        self.mean_loss = 0.0;
         core::mem::take(&mut self.suspicious)
     }
 
