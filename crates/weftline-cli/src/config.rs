@@ -77,7 +77,8 @@ impl ConfigOptions {
     pub(crate) fn options<A: Args>(&self, name: &str, table: &Table) -> Result<A, Failure> {
         let file = self.config.clone().unwrap_or_default();
         let given = matches::<A>(&file, name, table)?;
-        A::from_arg_matches(&given).map_err(|error| wrong(&file, &in_short(&error)))
+        A::from_arg_matches(&given)
+            .map_err(|error| wrong(&file, &format!("[{name}]: {}", in_short(&error))))
     }
 
     /// Call this when all is checked, before anything is opened. `logs` are those of the sessions.

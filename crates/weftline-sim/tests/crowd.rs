@@ -5,6 +5,7 @@ use std::time::Duration;
 use weftline_netem::{LinkConfig, LossModel};
 use weftline_sim::crowd::{Crowd, CrowdOutcome, Flows, Member, Sender};
 use weftline_sim::engine::Application;
+use weftline_sim::jain;
 use weftline_sim::schemes;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -306,12 +307,8 @@ fn newcomer(cubic: u32, bbr: u32, queue: &str) -> (f64, f64) {
         let flows = outcome.flows.iter();
         let sums = flows.map(|flow| flow.windows_mbit[joined + 4..][..12].iter().sum());
         let sums: Vec<f64> = sums.collect();
-        let (all, count) = (sums.iter().sum::<f64>(), sums.len() as f64);
-        let squares: f64 = sums.iter().map(|sum| sum * sum).sum();
-        (
-            all * all / count / squares,
-            sums[sums.len() - 1] / all * count,
-        )
+        let fair = sums.iter().sum::<f64>() / sums.len() as f64;
+        (jain(&sums), sums[sums.len() - 1] / fair)
     });
     let (jain, share) = found.fold((0.0, 0.0), |(a, b), (c, d)| (a + c, b + d));
     (jain / SEEDS as f64, share / SEEDS as f64)

@@ -21,7 +21,7 @@ use crate::supervise::retrying;
 use crate::ui::failure::{self, There};
 use crate::ui::progress::Reporter;
 use crate::ui::stop::{stop_or_hangup, stopped};
-use crate::ui::summary::{self, Record, Side, SoFar, show, watch};
+use crate::ui::summary::{self, Record, Side, show, watch};
 use crate::ui::{Exit, Failure, OutputOptions, exit};
 use progress::{Place, Progress};
 use receiver::Receiver;
@@ -217,7 +217,6 @@ async fn transfer(
 ) -> Record {
     let started = Instant::now();
     let place = Mutex::new(Place::default());
-    let so_far = Mutex::new(SoFar::default());
     let reporter = Reporter::stderr(output);
     reporter.expect(listing.bytes());
     // It lives until the farewell: to drop it resets the stream, and the peer may learn that before it
@@ -230,7 +229,6 @@ async fn transfer(
         let shown = show(Side::Send, true, &reporter);
         let on_event = |event: Event<'_>| {
             lock(&place).note(&event, reporter.bytes());
-            lock(&so_far).note(&event);
             shown(event);
         };
         let sent = send(stream, listing, tokio::io::stdin(), patience, &on_event).await;
@@ -264,7 +262,7 @@ async fn transfer(
             };
             let reason = failure::alone(&failure).message;
             record.failure = Some(failure);
-            record.so_far = Some(*lock(&so_far));
+            record.so_far = Some(lock(&place).so_far);
             (code, reason)
         }
     };

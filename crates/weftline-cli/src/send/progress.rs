@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use weftline_apps::transfer::Event;
 
+use crate::ui::summary::SoFar;
+
 /// Time between two looks.
 const PERIOD: Duration = Duration::from_millis(250);
 
@@ -52,8 +54,9 @@ impl Progress {
 /// The place that a session has reached in a transfer.
 #[derive(Debug, Default)]
 pub(super) struct Place {
-    entries: u64,
-    /// Bytes written when the last of these entries was in place.
+    /// What this session has done.
+    pub(super) so_far: SoFar,
+    /// Bytes written when the last entry was in place.
     before: u64,
     /// Bytes of the next entry that earlier sessions brought.
     resumed: u64,
@@ -62,11 +65,9 @@ pub(super) struct Place {
 impl Place {
     /// `written` counts the bytes of this session so far.
     pub(super) fn note(&mut self, event: &Event<'_>, written: u64) {
+        self.so_far.note(event);
         match event {
-            Event::InPlace => {
-                self.entries += 1;
-                (self.before, self.resumed) = (written, 0);
-            }
+            Event::InPlace => (self.before, self.resumed) = (written, 0),
             Event::Resumed { bytes, .. } => self.resumed = *bytes,
             Event::StartedAgain { .. } => self.resumed = 0,
             _ => {}
@@ -77,7 +78,7 @@ impl Place {
     pub(super) fn reached(&self, written: u64, held: u64) -> Reached {
         let arrived = written.saturating_sub(self.before).saturating_sub(held);
         Reached {
-            entries: self.entries,
+            entries: self.so_far.complete.into(),
             bytes: self.resumed + arrived,
         }
     }

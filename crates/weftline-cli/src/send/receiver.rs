@@ -34,7 +34,7 @@ impl Receiver {
     pub(super) async fn of(args: &SendArgs) -> Result<Self, Failure> {
         let (address, code) = match &args.places.to {
             To::Address(address) => {
-                // Whoever says more means the host of this name.
+                // Beside --peer, --code or --insecure-udp, ADDR is always an address.
                 let is_bare = args.peer.is_none() && args.code.is_none();
                 let named = match is_bare && !args.session.insecure_udp {
                     true => by_name(address).map_err(|e| exit::wrap(&e))?,
@@ -117,8 +117,8 @@ fn known(address: &Address) -> Result<Option<(Fingerprint, Name)>> {
     Ok(known.map(|known| (known.peer, known.name.clone())))
 }
 
-/// The address of the peer whose name stands in place of an address, unless somebody is known at an address like that. A
-/// name with a dot may be the address of another host: peers choose their names themselves.
+/// The address of the peer whose name ADDR is, unless the book has ADDR as an address. A name with a dot may be the
+/// address of another host: peers choose their names themselves.
 ///
 /// # Errors
 /// The file cannot be read.

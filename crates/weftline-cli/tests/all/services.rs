@@ -370,11 +370,9 @@ fn a_hangup_takes_the_targets_that_the_file_allows_now() {
             .into()
         } else {
             let (peer, address) = serving.listening();
-            let rule = if option == "allow" { "-L" } else { "-R" };
-            let what = if option == "allow" {
-                "0:127.0.0.1:8"
-            } else {
-                "127.0.0.1:8:localhost:1"
+            let (rule, what) = match option {
+                "allow" => ("-L", "0:127.0.0.1:8"),
+                _ => ("-R", "127.0.0.1:8:localhost:1"),
             };
             ["forward", "--via", &address, "--peer", &peer, rule, what]
                 .map(str::to_owned)

@@ -17,10 +17,10 @@ Settings are those of `weftline-lab sim engine`.
 
 All flows share the link, its queue and the return path. Flow n joins at a random time of the n-th
 interval of --join, the first of which begins after --after; models of TCP and flows of --also join in
-an interval from 0 on.
-Jain's index is 1 if all shares are equal. `jain` is that of the second half of the time after the last
-flow joined or left; `fair after` is when it stays at 0.95 or more, in each second to the end; `worst
-second` is the lowest of those that begin 10 s after the last flow joined or left.
+an interval from 0 on. Jain's index is 1 if all shares are equal. `jain` is that of the second half of
+the time after the last flow joined or left; `fair after` is when it stays at 0.95 or more, in each
+second to the end; `worst second` is the lowest of those that begin 10 s after the last flow joined or
+left.
 
 The models of CUBIC (RFC 9438) and BBR (its first version) get ideal acknowledgements and send nothing
 again: they are for a quick look. `weftline-lab compare D` has the kernel's.
