@@ -242,6 +242,11 @@ impl<'a> Situation<'a> {
         self.path.queue.1
     }
 
+    /// The length of a symbol that the sender still holds, in bytes.
+    pub(super) fn symbol_bytes(&self, esi: Esi) -> usize {
+        self.flow.encoder.symbol(esi).map_or(0, <[u8]>::len)
+    }
+
     /// For how long the path usually holds datagrams back, if it moves their delay; otherwise zero.
     pub(super) fn hold(&self) -> Duration {
         self.path.hold()

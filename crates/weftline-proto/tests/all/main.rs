@@ -5,6 +5,7 @@
 mod adaptive_feedback;
 mod batches;
 mod closing;
+mod copies;
 mod counters;
 mod deadline;
 mod delay;

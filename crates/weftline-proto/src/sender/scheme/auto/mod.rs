@@ -2,6 +2,7 @@
 
 mod belief;
 mod channel;
+mod copies;
 mod options;
 mod price;
 
@@ -16,6 +17,7 @@ use crate::sender::situation::Situation;
 use crate::sender::window::EncodingWindow;
 use crate::time::Time;
 
+use copies::Copies;
 pub use options::Auto;
 use price::Price;
 
@@ -25,12 +27,14 @@ const WINDOW: EncodingWindow = EncodingWindow::Elastic { max: 1024 };
 #[derive(Debug)]
 pub(super) struct AutoRule {
     price: Price,
+    copies: Copies,
 }
 
 impl AutoRule {
     pub(super) fn new(options: Auto, now: Time) -> Self {
         AutoRule {
             price: Price::new(options, now),
+            copies: Copies::default(),
         }
     }
 }
@@ -46,6 +50,9 @@ impl Rule for AutoRule {
             if let Some(next) = lost.or(new.then_some(Action::New)) {
                 return Some(next);
             }
+        }
+        if let Some(esi) = self.copies.next(at) {
+            return Some(Action::repair(esi..esi + 1));
         }
         if is_held_back {
             if at.missing() > 0
@@ -87,6 +94,17 @@ impl Rule for AutoRule {
     }
 
     fn on_sent(&mut self, at: &Situation<'_>, transmission: Transmission) {
+        match transmission {
+            // It is of no use to other symbols.
+            Transmission::Repair { .. } if self.copies.on_repair() => return,
+            Transmission::Source {
+                esi, again: false, ..
+            } => {
+                let wanted = self.price.wants_copies();
+                self.copies.on_source(at, esi, wanted);
+            }
+            _ => {}
+        }
         self.price.on_sent(at, transmission);
     }
 

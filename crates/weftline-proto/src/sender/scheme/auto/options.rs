@@ -45,6 +45,8 @@ pub(crate) struct Ingredients {
     pub backlog: bool,
     /// Symbols older than the newest encoding window are sent again, not coded.
     pub retransmit: bool,
+    /// Short symbols in a long transfer have copies.
+    pub copies: bool,
 }
 
 impl Default for Ingredients {
@@ -55,6 +57,7 @@ impl Default for Ingredients {
             bursts: true,
             backlog: true,
             retransmit: true,
+            copies: true,
         }
     }
 }
@@ -119,6 +122,7 @@ impl Auto {
                     "bursts" => &mut ingredients.bursts,
                     "backlog" => &mut ingredients.backlog,
                     "retransmit" => &mut ingredients.retransmit,
+                    "copies" => &mut ingredients.copies,
                     _ => return None,
                 };
                 *switch = false;

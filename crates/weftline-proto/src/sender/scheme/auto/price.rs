@@ -37,6 +37,9 @@ const ENOUGH: f64 = 0.75;
 /// A flow that is backlogged for this many round trips is a long transfer: reports come in time for
 /// it.
 const LONG: u32 = 2;
+/// A long transfer that is coded nevertheless has this many times as long for its repairs: its rate needs them to be
+/// few, and what goes beside it still need not wait for reports.
+const RELAXED: u32 = 2;
 /// A flow of fewer source symbols a second may spend more than the usual limit.
 const FEW: f64 = 50.0;
 /// Losses are rare if they are fewer than this share.
@@ -131,9 +134,9 @@ pub(super) struct Price {
     /// Corrects the price for effects that the formula leaves out.
     correction: f64,
     rounds: VecDeque<Round>,
-    /// The round trip and the source symbols in it for which the share was computed, and the share: it
-    /// is needed several times for each datagram.
-    known_share: Option<(Duration, f64, f64)>,
+    /// The round trip, the source symbols in it and whether time is relaxed, for which the share was computed, and
+    /// the share: it is needed several times for each datagram.
+    known_share: Option<(Duration, f64, bool, f64)>,
     round: Round,
     round_end: Time,
     /// The room for repairs in the datagram of the newest source symbol.
@@ -148,6 +151,8 @@ pub(super) struct Price {
     looked_at: Time,
     /// Data waits that the path does not take: there is no pause to wait for.
     held_back: bool,
+    /// More waits than the path takes, and losses are repaired nevertheless.
+    is_relaxed: bool,
     /// A busy flow on a short path codes nothing but a few repairs after its last symbol.
     is_near: bool,
 }
@@ -178,6 +183,7 @@ impl Price {
             last_sent: now,
             looked_at: now,
             held_back: false,
+            is_relaxed: false,
             is_near: false,
         }
     }
@@ -212,6 +218,7 @@ impl Price {
         let full = queue.is_full(now, at.queue(), at.overdue(), at.shortest_rtt(), at.hold());
         let held_back = self.options.ingredients.backlog && (long || full);
         self.held_back = held_back && source;
+        self.is_relaxed = long && !held_back;
         held_back
     }
 
@@ -230,6 +237,12 @@ impl Price {
         self.is_near
     }
 
+    /// Whether short symbols are copied: a long transfer is under way, and some of it is lost.
+    pub(super) fn wants_copies(&self) -> bool {
+        let is_long = self.held_back || self.is_relaxed;
+        is_long && self.losses.rate >= RARE && self.options.ingredients.copies
+    }
+
     /// Whether symbols that repairs no longer cover are sent again.
     pub(super) fn should_retransmit(&self) -> bool {
         self.options.ingredients.retransmit
@@ -239,7 +252,8 @@ impl Price {
     pub(super) fn is_repair_worthwhile(&mut self, at: &Situation<'_>, source: bool) -> bool {
         let (now, srtt) = (at.now(), at.srtt());
         self.update_belief(at);
-        self.known_share = Some((srtt, self.per_round(), self.share(srtt)));
+        let share = self.share(srtt);
+        self.known_share = Some((srtt, self.per_round(), self.is_relaxed, share));
         let losses = self.losses_on(at.path());
         let worth = self.belief.worth(&losses, 0);
         // Symbols that the receiver is known to lack are repaired at any price and beyond any limit.
@@ -323,8 +337,8 @@ impl Price {
         let per_round = self.per_round();
         // With a deadline it also depends on what rides with the newest source symbol.
         if self.options.deadline.is_none()
-            && let Some((round_trip, symbols, share)) = self.known_share
-            && (round_trip, symbols) == (srtt, per_round)
+            && let Some((round_trip, symbols, relaxed, share)) = self.known_share
+            && (round_trip, symbols, relaxed) == (srtt, per_round, self.is_relaxed)
         {
             return share;
         }
@@ -353,7 +367,10 @@ impl Price {
     fn aim(&self, srtt: Duration) -> Duration {
         let shortest = (srtt / SHORTEST).clamp(*SHORT.start(), *SHORT.end());
         let wanted = self.slack(srtt).or(self.options.delay);
-        wanted.unwrap_or(shortest)
+        wanted.unwrap_or(match self.is_relaxed {
+            true => shortest * RELAXED,
+            false => shortest,
+        })
     }
 
     fn usual_deviations(&self) -> f64 {
