@@ -49,11 +49,12 @@ pub(crate) trait Rejoin: Sync {
     /// The next attempt follows after `wait`.
     fn on_retry(&self, error: &SessionError, wait: Duration);
 
-    /// Lets data in flight arrive before the session is closed on request.
+    /// Lets data in flight arrive before the session is closed on request; a second request ends that.
     fn leave(
         &self,
         connection: &Connection,
         carried: Pin<&mut (impl Future<Output = CloseReason> + Send)>,
+        stopper: &Stopper,
     ) -> impl Future<Output = ()> + Send;
 
     /// The session is closed.
@@ -135,7 +136,7 @@ pub(crate) async fn reconnect(work: &impl Rejoin, stopper: &Stopper) -> Result<(
                     ended = &mut carried => ended,
                     never = watch(&connection, work) => match never {},
                     () = stopper.asked() => {
-                        work.leave(&connection, carried).await;
+                        work.leave(&connection, carried, stopper).await;
                         farewell(&endpoint, close::INTERRUPTED, "stopped").await;
                         work.left().await;
                         return Ok(());

@@ -189,7 +189,7 @@ mod tests {
             "recv in --listen 1 --peer PEER",
             "relay connect --peer PEER host --udp 5=host:5",
             "relay connect host --udp 5=host:5 --json --peer PEER",
-            "forward -L 8:h:8 --via host -D 9 --peer PEER",
+            "forward -L 8:h:8 host -D 9 --peer PEER",
             "relay serve --peer PEER --allow *:1,*:2 --listen :1",
         ] {
             let words = line.replace("PEER", peer);

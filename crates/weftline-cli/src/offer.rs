@@ -32,6 +32,8 @@ pub(crate) struct Offer<S> {
     pub(crate) start: Start,
     /// Looks at its counters.
     pub(crate) look: Box<dyn Fn() -> S>,
+    /// What is to be done when the port has stopped.
+    pub(crate) stopped: Box<dyn FnOnce()>,
 }
 
 /// What starts a service.
@@ -80,7 +82,9 @@ impl One<'_> {
                 look: offer.look,
                 reload: Reload::Server(Box::new(move || door.reload())),
                 run: async move |stopper: &Stopper| -> Result<(), SessionError> {
-                    host(&port, &[Hosted::new(service)], &budget, stopper).await
+                    let ended = host(&port, &[Hosted::new(service)], &budget, stopper).await;
+                    (offer.stopped)();
+                    ended
                 },
             })
         };

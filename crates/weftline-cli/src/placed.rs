@@ -133,9 +133,9 @@ mod tests {
     fn values_operands_and_other_commands_stay() {
         for line in [
             "w forward serve -v",
-            "w forward --via serve -L 8:h:8",
-            "w forward -L 8:h:8 --via h",
-            "w forward -L8:h:8 -D 9 --via serve",
+            "w forward h -L 8:h:8",
+            "w forward -L 8:h:8 h",
+            "w forward -L8:h:8 h -D 9",
             "w send serve host",
             "w -v serve --config f",
             "w --json",

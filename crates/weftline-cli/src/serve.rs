@@ -154,7 +154,7 @@ async fn open(
         port: endpoint.into(),
     };
 
-    let (mut hosted, mut looks) = (Vec::new(), Vec::new());
+    let (mut hosted, mut looks, mut stopped) = (Vec::new(), Vec::new(), Vec::new());
     let clients: Vec<&str> = ready.iter().map(|service| service.client).collect();
     let risks: Vec<(ListenOptions, &str)> = (ready
         .iter()
@@ -170,6 +170,7 @@ async fn open(
         };
         hosted.push(Hosted::only_for((service.start)()?, allowed, refused));
         looks.push(service.look);
+        stopped.push(service.stopped);
     }
     let watch = args.stay.monitor.open("serve", "").await?;
     if !output.quiet {
@@ -184,7 +185,11 @@ async fn open(
         budget: Some(budget.clone()),
         look: move || Standings(looks.iter().map(|look| look()).collect()),
         reload: Reload::Server(Box::new(move || door.reload())),
-        run: async move |stopper: &Stopper| host(&port, &hosted, &budget, stopper).await,
+        run: async move |stopper: &Stopper| {
+            let ended = host(&port, &hosted, &budget, stopper).await;
+            stopped.into_iter().for_each(|stopped| stopped());
+            ended
+        },
     })
 }
 
@@ -203,6 +208,7 @@ struct Ready {
     risk: &'static str,
     start: Start,
     look: Look,
+    stopped: Box<dyn FnOnce()>,
 }
 
 type Look = Box<dyn Fn() -> (&'static str, Box<dyn AnyStanding>)>;
@@ -303,6 +309,7 @@ impl Ready {
             risk: offer.risk,
             start: offer.start,
             look: Box::new(move || (name, Box::new(look()))),
+            stopped: offer.stopped,
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::error::SessionError;
 use crate::target::Target;
 
 /// The result of the agreement.
-pub(super) struct Agreed {
+pub(crate) struct Agreed {
     /// Addresses at which the peer listens; each for as long as its stream is held.
     pub(super) listeners: Vec<(String, Stream)>,
     /// Warnings: rules that may fail later.

@@ -91,13 +91,25 @@ impl Bounds {
         self.connections
     }
 
+    /// Most bytes of each connection that may wait for a reader.
+    pub(super) fn buffer(&self) -> usize {
+        self.buffer
+    }
+
     /// How long a stopping end waits for connections to finish.
     pub fn drain(&self) -> Duration {
         self.drain
     }
 
-    /// Sets the limits of sessions so that these limits hold. Both ends must do it.
+    /// Sets the limits of `forward`'s sessions so that these limits hold. Both ends must do it.
     pub fn apply(&self, config: &mut EndpointConfig) {
+        self.apply_beside_messages(config);
+        // There are no messages.
+        config.session.limits.message_data = LEAST_MESSAGES;
+    }
+
+    /// As [`apply`](Self::apply), for sessions that carry messages too.
+    pub fn apply_beside_messages(&self, config: &mut EndpointConfig) {
         let limits = &mut config.session.limits;
         limits.streams = self.connections + OTHER_STREAMS;
         limits.stream_data = self.buffer.min(FIRST_BUFFER) as u64;
@@ -105,8 +117,6 @@ impl Bounds {
         // While this is enough for all connections, one that is not read delays no other.
         let all = self.buffer as u64 * u64::from(self.connections);
         limits.session_data = all.clamp(self.buffer as u64, MOST_WAITING);
-        // There are no messages.
-        limits.message_data = LEAST_MESSAGES;
     }
 }
 

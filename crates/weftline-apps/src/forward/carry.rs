@@ -4,6 +4,7 @@
 //! either direction resets both: an interrupted connection must never look like a finished one.
 //! Each direction holds one buffer; a slow reader slows the writer at the far end.
 
+use std::future::pending;
 use std::io;
 use std::pin::pin;
 use std::time::Duration;
@@ -15,7 +16,8 @@ use tokio::net::tcp::{ReadHalf as TcpRead, WriteHalf as TcpWrite};
 use tokio::time::timeout;
 use weftline::{ReadHalf, Stream, WriteHalf};
 
-use super::counts::{Carried, Counts, Ended};
+use super::counts::{Carried, Ended};
+use super::moving::{Moving, Parked, Place};
 use super::socks;
 use super::wire::{Reply, Request, Status, WireError};
 
@@ -48,7 +50,22 @@ pub(super) fn reset(tcp: TcpStream) {
     let _ = tcp.set_zero_linger();
 }
 
-/// Carries a connection that a local program has made to this target, over a new stream.
+/// How it went on with a connection.
+pub(super) enum Outcome {
+    /// It is over.
+    Ended(Ended),
+    /// It has left its session.
+    Moved(Parked),
+}
+
+/// The session that a connection is carried in, and its counters.
+#[derive(Clone, Copy)]
+pub(super) struct Within<'a> {
+    pub(super) moving: &'a Moving,
+    pub(super) counts: &'a Carried<'a>,
+}
+
+/// Carries a connection that a local program has made to a target, over a new stream.
 ///
 /// The program's data is sent without waiting for the answer. With SOCKS the program itself waits.
 ///
@@ -60,16 +77,14 @@ pub(super) async fn accepted(
     mut stream: Stream,
     request: &Request,
     by_socks: bool,
-    (target, counts): (&str, &Counts),
-) -> Result<Ended, Reply> {
-    let from = tcp.peer_addr().map(|addr| addr.to_string());
-    let carried = counts.carry(from.unwrap_or_default(), target.to_owned());
+    within: Within<'_>,
+) -> Result<Outcome, Reply> {
     if stream.write_all(&request.bytes()).await.is_err() {
         refuse(tcp, by_socks, Status::Other).await;
         return Err(Reply::new(Status::Other, "the session failed"));
     }
     if !by_socks {
-        return pump(tcp, stream, true, &carried).await;
+        return pump(tcp, stream, true, Vec::new(), within).await;
     }
     let answer = timeout(ANSWER, Reply::expect(&mut stream)).await;
     if let Err(reply) = answer.unwrap_or_else(|_| Err(no_answer())) {
@@ -77,8 +92,8 @@ pub(super) async fn accepted(
         return Err(reply);
     }
     match socks::reply(&mut tcp, Status::Done).await {
-        Ok(()) => pump(tcp, stream, false, &carried).await,
-        Err(_) => Ok(Ended::Broken),
+        Ok(()) => pump(tcp, stream, false, Vec::new(), within).await,
+        Err(_) => Ok(Outcome::Ended(Ended::Broken)),
     }
 }
 
@@ -93,30 +108,66 @@ pub(super) async fn refuse(mut tcp: TcpStream, by_socks: bool, status: Status) {
     }
 }
 
-/// Carries a connection to a target for a stream that the peer opened.
-pub(super) async fn connected(tcp: TcpStream, mut stream: Stream, carried: &Carried<'_>) -> Ended {
+/// Carries a connection to a target for a stream that the peer opened, after these bytes that wait for it.
+pub(super) async fn connected(
+    tcp: TcpStream,
+    mut stream: Stream,
+    waiting: Vec<u8>,
+    within: Within<'_>,
+) -> Outcome {
     let done = Reply::new(Status::Done, "");
     if stream.write_all(&done.bytes()).await.is_err() {
         reset(tcp);
-        return Ended::Broken;
+        return Outcome::Ended(Ended::Broken);
     }
-    let ended = pump(tcp, stream, false, carried).await;
-    ended.unwrap_or(Ended::Broken)
+    let carried = pump(tcp, stream, false, waiting, within).await;
+    carried.unwrap_or(Outcome::Ended(Ended::Broken))
 }
 
-/// Carries both directions to their ends, after the peer's reply if that is still to come.
+/// Goes on with a connection over a stream of another session.
+///
+/// # Errors
+/// The peer refuses: the connection is over. If the session failed, the connection is returned.
+pub(super) async fn resumed(
+    parked: Parked,
+    mut stream: Stream,
+    within: Within<'_>,
+) -> Result<Outcome, Result<Parked, Reply>> {
+    let request = Request::Resume(parked.token.clone());
+    if stream.write_all(&request.bytes()).await.is_err() {
+        return Err(Ok(parked));
+    }
+    let refused = match timeout(ANSWER, Reply::read(&mut stream)).await {
+        Ok(Ok(reply)) => reply.good().err(),
+        Ok(Err(WireError::Stream(_))) => return Err(Ok(parked)),
+        Ok(Err(error)) => Some(error.into()),
+        Err(_) => Some(no_answer()),
+    };
+    if let Some(reply) = refused {
+        reset(parked.tcp);
+        return Err(Err(reply));
+    }
+    drop(parked.stream);
+    let carried = pump(parked.tcp, stream, false, parked.waiting, within).await;
+    carried.map_err(Err)
+}
+
+/// Carries both directions to their ends, after the peer's reply if that is still to come, or until the connection
+/// leaves its session.
 async fn pump(
     mut tcp: TcpStream,
     stream: Stream,
     reply_to_come: bool,
-    counts: &Carried<'_>,
-) -> Result<Ended, Reply> {
+    waiting: Vec<u8>,
+    Within { moving, counts }: Within<'_>,
+) -> Result<Outcome, Reply> {
+    let place = moving.enter(stream.id().0);
     let (mut read, mut write) = stream.into_split();
     // Should this process be killed, the kernel closes the connection: with a reset, not with an end.
     let _ = tcp.set_zero_linger();
     let carried = {
         let (mut tcp_read, mut tcp_write) = tcp.split();
-        let mut out = pin!(outward(&mut tcp_read, &mut write, counts));
+        let mut out = pin!(outward(&mut tcp_read, &mut write, counts, &place));
         let mut out_ended = None;
         let mut answer = Ok(String::new());
         if reply_to_come {
@@ -145,57 +196,132 @@ async fn pump(
                 }
             };
         }
+        place.ready();
+        let inward = inward(&mut read, &mut tcp_write, waiting, counts, &place);
         match (answer, out_ended) {
             (Err(reply), _) => Err(reply),
             (Ok(_), Some(Err(broke))) => Ok(Err(broke)),
-            (Ok(_), Some(Ok(()))) => Ok(inward(&mut read, &mut tcp_write, counts).await),
-            (Ok(_), None) => {
-                let inward = inward(&mut read, &mut tcp_write, counts);
-                Ok(tokio::try_join!(out, inward).map(|_| ()))
-            }
+            (Ok(_), Some(Ok(()))) => Ok(inward.await),
+            (Ok(_), None) => Ok(tokio::try_join!(out, inward).map(|((), rest)| rest)),
         }
     };
-    if let Ok(Ok(())) = carried {
-        // What the program has not read yet still arrives.
-        let _ = SockRef::from(&tcp).set_linger(None);
-        return Ok(Ended::Done);
+    match carried {
+        Ok(Ok(rest)) => Ok(match place.leave().await {
+            Some(token) => Outcome::Moved(Parked {
+                tcp,
+                token,
+                waiting: rest,
+                stream: (read, write),
+            }),
+            None => {
+                // What the program has not read yet still arrives.
+                let _ = SockRef::from(&tcp).set_linger(None);
+                Outcome::Ended(Ended::Done)
+            }
+        }),
+        failed => {
+            write.reset(BROKEN);
+            read.stop(BROKEN);
+            failed.map(|_| Outcome::Ended(Ended::Broken))
+        }
     }
-    write.reset(BROKEN);
-    read.stop(BROKEN);
-    carried.map(|_| Ended::Broken)
 }
 
+/// Carries what the program writes to its end, or until the connection leaves its session.
 async fn outward(
     tcp: &mut TcpRead<'_>,
     stream: &mut WriteHalf,
     counts: &Carried<'_>,
+    place: &Place<'_>,
 ) -> Result<(), Broke> {
     let mut buffer = vec![0; CHUNK];
+    let mut asked = pin!(place.asked());
+    let (mut written, mut stays) = (0, false);
     loop {
-        let len = tcp.read(&mut buffer).await.map_err(|_| Broke::Tcp)?;
+        let read = tokio::select! {
+            read = tcp.read(&mut buffer) => read,
+            () = &mut asked, if !stays => {
+                place.paused(written);
+                if place.moves().await.is_some() {
+                    return Ok(());
+                }
+                stays = true;
+                continue;
+            }
+        };
+        let len = read.map_err(|_| Broke::Tcp)?;
         if len == 0 {
+            place.paused(written);
             return stream.finish().map_err(|_| Broke::Stream);
         }
-        let written = stream.write_all(&buffer[..len]).await;
-        written.map_err(|_| Broke::Stream)?;
+        let sent = stream.write_all(&buffer[..len]).await;
+        sent.map_err(|_| Broke::Stream)?;
+        written += len as u64;
         counts.out(len);
     }
 }
 
+/// Carries what the peer writes, after the bytes that wait, to its end, or until the connection leaves its session;
+/// returns what the program has not taken then.
 async fn inward(
     stream: &mut ReadHalf,
     tcp: &mut TcpWrite<'_>,
+    waiting: Vec<u8>,
     counts: &Carried<'_>,
-) -> Result<(), Broke> {
-    let mut buffer = vec![0; CHUNK];
-    loop {
-        let len = stream.read(&mut buffer).await.map_err(|_| Broke::Stream)?;
-        if len == 0 {
-            return tcp.shutdown().await.map_err(|_| Broke::Tcp);
+    place: &Place<'_>,
+) -> Result<Vec<u8>, Broke> {
+    let mut moves = pin!(async {
+        match place.moves().await {
+            Some(bytes) => bytes,
+            None => pending().await,
         }
-        let written = tcp.write_all(&buffer[..len]).await;
-        written.map_err(|_| Broke::Tcp)?;
-        counts.inward(len);
+    });
+    // What the peer has written at all, once the connection moves.
+    let mut all = None;
+    let mut read = 0;
+    let (mut buffer, mut begin) = (waiting, 0);
+    while all.is_none() {
+        if begin < buffer.len() {
+            let written = tokio::select! {
+                written = tcp.write(&buffer[begin..]) => written,
+                bytes = &mut moves => {
+                    all = Some(bytes);
+                    continue;
+                }
+            };
+            match written {
+                Ok(0) | Err(_) => return Err(Broke::Tcp),
+                Ok(len) => {
+                    begin += len;
+                    counts.inward(len);
+                }
+            }
+            continue;
+        }
+        begin = 0;
+        buffer.resize(CHUNK, 0);
+        let len = tokio::select! {
+            len = stream.read(&mut buffer) => len.map_err(|_| Broke::Stream)?,
+            bytes = &mut moves => {
+                buffer.clear();
+                all = Some(bytes);
+                continue;
+            }
+        };
+        buffer.truncate(len);
+        read += len as u64;
+        if len == 0 {
+            let shut = tcp.shutdown().await;
+            return shut.map(|()| buffer).map_err(|_| Broke::Tcp);
+        }
+    }
+    // Nothing more is written here: a program that does not read would make the move wait.
+    let mut rest = buffer.split_off(begin);
+    let left = all.unwrap_or(read).saturating_sub(read);
+    let mut taken = stream.take(left.min(place.most()));
+    match taken.read_to_end(&mut rest).await {
+        Ok(len) if len as u64 == left => Ok(rest),
+        _ => Err(Broke::Stream),
     }
 }
 

@@ -17,6 +17,8 @@ pub(super) enum Ended {
     Done,
     /// It failed, or the session did; the program has received a reset.
     Broken,
+    /// The server stops, and its next start goes on with it.
+    Left,
 }
 
 /// Counters of a running end.
@@ -27,6 +29,7 @@ pub(super) struct Counts {
     total: AtomicU64,
     done: AtomicU64,
     broken: AtomicU64,
+    left: AtomicU64,
     refused: AtomicU64,
     out: AtomicU64,
     inward: AtomicU64,
@@ -102,6 +105,8 @@ pub struct Snapshot {
     pub done: u64,
     /// Connections that failed, or whose session did.
     pub broken: u64,
+    /// Connections that a stopping server left to its next start.
+    pub left: u64,
     /// Connections that were never established.
     pub refused: u64,
     /// Bytes read from local connections.
@@ -114,6 +119,8 @@ pub struct Snapshot {
     pub session: Option<Stats>,
     /// Its paths.
     pub paths: Vec<PathInfo>,
+    /// At the server's end: most connections of one client.
+    pub client_limit: Option<u32>,
 }
 
 impl Counts {
@@ -158,6 +165,7 @@ impl Counts {
         let counter = match ended {
             Ok(Ended::Done) => &self.done,
             Ok(Ended::Broken) => &self.broken,
+            Ok(Ended::Left) => &self.left,
             Err(_) => &self.refused,
         };
         counter.fetch_add(1, Ordering::Relaxed);
@@ -173,12 +181,14 @@ impl Counts {
             total: load(&self.total),
             done: load(&self.done),
             broken: load(&self.broken),
+            left: load(&self.left),
             refused: load(&self.refused),
             sent: load(&self.out),
             delivered: load(&self.inward),
             busiest: self.busiest(),
             session: session.map(Connection::stats),
             paths: session.map(Connection::paths).unwrap_or_default(),
+            client_limit: None,
         }
     }
 }

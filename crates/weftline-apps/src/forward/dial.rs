@@ -1,4 +1,4 @@
-//! Connects to a target on behalf of the peer.
+//! Connects to a target for the peer.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -9,7 +9,6 @@ use tokio::time::timeout;
 use weftline::Stream;
 
 use super::carry;
-use super::counts::{Counts, Ended};
 use super::wire::{Reply, Status};
 use crate::target::Target;
 
@@ -27,7 +26,7 @@ pub(super) async fn answer(mut stream: Stream, reply: Reply) -> Reply {
     reply
 }
 
-/// Connects to the first of a target's addresses that accepts, and carries the connection for this peer.
+/// Connects to the first of a target's addresses that accepts; returns that, and the stream that asked for it.
 ///
 /// # Errors
 /// The reason why there is no connection; the peer has received it.
@@ -35,8 +34,7 @@ pub(super) async fn connect(
     stream: Stream,
     target: &Target,
     addresses: impl Future<Output = Result<Vec<SocketAddr>, Reply>>,
-    (peer, counts): (Option<SocketAddr>, &Counts),
-) -> Result<Ended, Reply> {
+) -> Result<(TcpStream, Stream), Reply> {
     let name = target.to_string();
     let connecting = async {
         let mut refused = Reply::new(Status::UnknownName, format!("{name} has no address"));
@@ -55,9 +53,7 @@ pub(super) async fn connect(
     match connected {
         Ok(tcp) => {
             carry::prepare(&tcp);
-            let from = peer.map(|addr| addr.to_string()).unwrap_or_default();
-            let carried = counts.carry(from, name);
-            Ok(carry::connected(tcp, stream, &carried).await)
+            Ok((tcp, stream))
         }
         Err(reply) => Err(answer(stream, reply).await),
     }

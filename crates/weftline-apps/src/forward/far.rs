@@ -1,36 +1,43 @@
 //! One session at the server end: handles the client's requests, if they are allowed.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{sleep, timeout};
 use weftline::{Connection, Stream};
 
-use super::carry;
-use super::counts::Ended;
+use super::carry::{self, Outcome, Within};
+use super::counts::{Carried, Ended};
 use super::dial::{self, HEADER};
 use super::event::Event;
 use super::listeners::PAUSE;
+use super::moving::{self, Halves, Left, Moving};
 use super::service::Service;
 use super::wire::{Reply, Request, Status};
 use crate::allow::{Refused, permit};
 use crate::error::SessionError;
+use crate::lock::lock;
 use crate::quota::Place;
 use crate::target::Target;
 
 /// A session.
 pub(super) struct Far {
     service: Arc<Service>,
-    connection: Connection,
+    pub(super) connection: Connection,
+    moving: Moving,
+    /// Of connections that have left.
+    streams: Mutex<Vec<Halves>>,
     /// Connections that are not over keep it, and what they hold, beyond the session's end.
-    place: Place,
+    place: Arc<Place>,
 }
 
 impl Far {
-    pub(super) fn new(service: Arc<Service>, connection: Connection, place: Place) -> Self {
+    pub(super) fn new(service: Arc<Service>, connection: Connection, place: Arc<Place>) -> Self {
         Far {
+            moving: Moving::new(service.options.bounds.buffer()),
+            streams: Mutex::default(),
             service,
             connection,
             place,
@@ -38,8 +45,8 @@ impl Far {
     }
 
     /// Serves the session until it ends, or must end.
-    pub(super) async fn serve(self) -> SessionError {
-        let far = Arc::new(self);
+    pub(super) async fn serve(self: Arc<Self>) -> SessionError {
+        let far = self;
         // `forward` does not serve recordings.
         if let Err(reason) = far.connection.confirmed().await {
             return SessionError::Closed(reason);
@@ -100,7 +107,13 @@ impl Far {
                 }
             }
             Request::Listen(rule, at) => self.listen(stream, rule, &at).await,
-            Request::Accepted(_) => {
+            Request::Resume(token) => {
+                let carried = self.carry(self.resume(stream, &token)).await;
+                if let Err(reply) = carried {
+                    self.no_connection(&reply);
+                }
+            }
+            Request::Accepted(_) | Request::Move(_) => {
                 let reply = Reply::new(Status::Other, "only the server may send this request");
                 dial::answer(stream, reply).await;
             }
@@ -160,10 +173,96 @@ impl Far {
         match parse(target) {
             Ok(target) => {
                 let addresses = self.allowed(&target);
-                let peer = Some(self.connection.remote_addr());
-                dial::connect(stream, &target, addresses, (peer, &self.service.counts)).await
+                let (tcp, stream) = dial::connect(stream, &target, addresses).await?;
+                let counts = self.counts(&target.to_string());
+                let within = self.within(&counts);
+                let outcome = carry::connected(tcp, stream, Vec::new(), within).await;
+                Ok(self.ended(outcome, target.to_string()))
             }
             Err(reply) => Err(dial::answer(stream, reply).await),
+        }
+    }
+
+    fn counts(&self, to: &str) -> Carried<'_> {
+        let from = self.connection.remote_addr().to_string();
+        self.service.counts.carry(from, to.to_owned())
+    }
+
+    fn within<'a>(&'a self, counts: &'a Carried<'a>) -> Within<'a> {
+        let moving = &self.moving;
+        Within { moving, counts }
+    }
+
+    /// Keeps a connection that has left the session.
+    fn ended(&self, outcome: Outcome, to: String) -> Ended {
+        let parked = match outcome {
+            Outcome::Ended(ended) => return ended,
+            Outcome::Moved(parked) => parked,
+        };
+        lock(&self.streams).push(parked.stream);
+        let (Some(peer), Ok(tcp)) = (self.connection.peer(), parked.tcp.into_std()) else {
+            return Ended::Broken;
+        };
+        self.service.keep(Left {
+            peer,
+            token: parked.token,
+            to,
+            waiting: parked.waiting,
+            tcp,
+        });
+        Ended::Left
+    }
+
+    /// Goes on with a connection that the client had in another session.
+    async fn resume(&self, stream: Stream, token: &str) -> Result<Ended, Reply> {
+        let left = self.connection.peer();
+        let left = left.and_then(|peer| self.service.kept(peer, token));
+        let Some(left) = left else {
+            let reply = Reply::new(Status::Other, "the connection is over");
+            return Err(dial::answer(stream, reply).await);
+        };
+        let admitted = self.service.admit(&self.place);
+        let tcp = TcpStream::from_std(left.tcp);
+        let (_admitted, tcp) = match (admitted, tcp) {
+            (Ok(admitted), Ok(tcp)) => (admitted, tcp),
+            (Err(reply), _) => return Err(dial::answer(stream, reply).await),
+            (_, Err(error)) => {
+                let reply = Reply::new(Status::Other, error.to_string());
+                return Err(dial::answer(stream, reply).await);
+            }
+        };
+        let counts = self.counts(&left.to);
+        let within = self.within(&counts);
+        let outcome = carry::connected(tcp, stream, left.waiting, within).await;
+        Ok(self.ended(outcome, left.to))
+    }
+
+    /// Lets connections leave the session, so that the next start of this server goes on with them. Those of a
+    /// client that does not know how stay.
+    pub(super) async fn let_go(&self, key: &str) {
+        let opened = timeout(HEADER, self.connection.open_stream()).await;
+        let Ok(Ok(mut stream)) = opened else { return };
+        let theirs = async {
+            let request = Request::Move(key.to_owned());
+            stream.write_all(&request.bytes()).await?;
+            match Reply::read(&mut stream).await?.good() {
+                Ok(_) => moving::read(&mut stream).await.map(Some),
+                Err(_) => Ok(None),
+            }
+        };
+        let Ok(Ok(Some(mut theirs))) = timeout(carry::ANSWER, theirs).await else {
+            return;
+        };
+        self.moving.pause().await;
+        let ours = self.moving.claim(|stream| theirs.contains_key(&stream));
+        theirs.retain(|stream, _| ours.contains_key(stream));
+        // If this does not arrive, the client knows that none moves, and the session has failed.
+        let told = stream.write_all(&moving::bytes(&ours)).await.is_ok();
+        self.moving.settle(key.to_owned(), theirs);
+        self.moving.parked().await;
+        if told {
+            // The client ends the stream when it has read what this end has written.
+            let _ = timeout(moving::PAUSE, stream.read_u8()).await;
         }
     }
 
@@ -238,7 +337,14 @@ impl Far {
                 let request = Request::Accepted(rule);
                 // Only the client knows the target.
                 let to = self.connection.remote_addr().to_string();
-                carry::accepted(tcp, stream, &request, false, (&to, &self.service.counts)).await
+                let from = tcp.peer_addr().map(|addr| addr.to_string());
+                let counts = self
+                    .service
+                    .counts
+                    .carry(from.unwrap_or_default(), to.clone());
+                let within = self.within(&counts);
+                let outcome = carry::accepted(tcp, stream, &request, false, within).await?;
+                Ok(self.ended(outcome, to))
             }
             Ok(Err(_)) | Err(_) => {
                 carry::reset(tcp);

@@ -7,9 +7,11 @@
 //! | file | contents |
 //! | --- | --- |
 //! | `options`, `bounds` | options of the ends |
-//! | `client`, `near`, `agree` | the client end: its sessions; its connections; how a session begins |
+//! | `client`, `agree` | the client end: its sessions; how a session begins |
+//! | `lane`, `near` | listeners of local programs for any session; their connections |
 //! | `server`, `far`, `service` | the server end; one of its sessions; the state that all of them share |
 //! | `carry`, `dial`, `listeners` | a connection; connecting for the peer; listening for the peer |
+//! | `moving` | how connections leave a session whose server stops |
 //! | `wire`, `socks`, `redirected` | the ends' messages; what names the target, if no rule does: a SOCKS request, or the kernel |
 //! | `counts`, `event` | counters and events for the application |
 //! | `fuzzing` | the fuzzer's entry |
@@ -23,7 +25,9 @@ mod dial;
 mod event;
 mod far;
 mod fuzzing;
+mod lane;
 mod listeners;
+mod moving;
 mod near;
 mod options;
 #[cfg(target_os = "linux")]
@@ -41,5 +45,7 @@ pub use client::Client;
 pub use counts::Snapshot;
 pub use event::Event;
 pub use fuzzing::fuzz_entry;
+pub use lane::Lane;
+pub use moving::Left;
 pub use options::{ClientOptions, Entry, OpenError, ServerOptions};
 pub use server::Server;

@@ -4,15 +4,18 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{sleep, timeout};
 use weftline::{Connection, Stream};
 
-use super::carry;
-use super::counts::{Counts, Ended, Snapshot};
+use super::bounds::Bounds;
+use super::carry::{self, Outcome, Within};
+use super::counts::{Carried, Counts, Ended, Snapshot};
 use super::dial::{self, HEADER};
 use super::event::{Event, OnEvent};
+use super::moving::{self, Moving, Parked, WAITS};
 use super::options::Entry;
 #[cfg(target_os = "linux")]
 use super::redirected;
@@ -33,26 +36,37 @@ pub(super) struct Near {
     reverse: Vec<Target>,
     /// How long a connection waits for a session.
     wait: Duration,
-    session: watch::Sender<Option<Connection>>,
+    session: watch::Sender<Option<Session>>,
+    /// Most bytes of a connection that may be under way.
+    buffer: usize,
     slots: Semaphore,
     connections: u32,
     pub(super) counts: Counts,
     on_event: OnEvent,
 }
 
+/// A session, and the connections in it.
+#[derive(Clone)]
+pub(crate) struct Session {
+    connection: Connection,
+    moving: Arc<Moving>,
+}
+
 impl Near {
     pub(super) fn new(
         entries: Vec<(SocketAddr, Entry)>,
         reverse: Vec<Target>,
-        connections: u32,
+        bounds: &Bounds,
         wait: Duration,
         on_event: OnEvent,
     ) -> Self {
+        let connections = bounds.connections();
         Near {
             entries,
             reverse,
             wait,
             session: watch::Sender::new(None),
+            buffer: bounds.buffer(),
             slots: Semaphore::new(connections as usize),
             connections,
             counts: Counts::default(),
@@ -61,9 +75,12 @@ impl Near {
     }
 
     /// From now on connections use this session.
-    pub(super) fn attach(&self, connection: Connection) {
+    pub(super) fn attach(&self, connection: Connection) -> Session {
         self.counts.session();
-        self.session.send_replace(Some(connection));
+        let moving = Arc::new(Moving::new(self.buffer));
+        let session = Session { connection, moving };
+        self.session.send_replace(Some(session.clone()));
+        session
     }
 
     /// From now on connections wait for a session.
@@ -73,7 +90,9 @@ impl Near {
 
     /// Current counters.
     pub(super) fn snapshot(&self) -> Snapshot {
-        self.counts.snapshot(self.session.borrow().as_ref())
+        let session = self.session.borrow();
+        self.counts
+            .snapshot(session.as_ref().map(|session| &session.connection))
     }
 
     /// Waits until no connection is open, and prevents new ones.
@@ -99,10 +118,65 @@ impl Near {
         }
     }
 
-    /// Serves a stream that the peer has opened: a program connected there.
-    pub(super) async fn incoming(self: Arc<Self>, stream: Stream) {
-        let carried = self.counts.connection(self.inward(stream)).await;
-        self.tell(carried);
+    /// Serves a stream that the peer has opened in this session: a program connected there, or the peer stops.
+    pub(super) async fn incoming(self: Arc<Self>, session: Session, mut stream: Stream) {
+        let request = match timeout(HEADER, Request::read(&mut stream)).await {
+            Ok(Ok(request)) => request,
+            Ok(Err(error)) => {
+                self.tell(Err(dial::answer(stream, error.into()).await));
+                return;
+            }
+            Err(_) => {
+                self.tell(Err(Reply::new(
+                    Status::TimedOut,
+                    "the peer sent no request",
+                )));
+                return;
+            }
+        };
+        match request {
+            Request::Accepted(rule) => {
+                let inward = self.inward(&session, stream, rule);
+                let carried = self.counts.connection(inward).await;
+                self.tell(carried);
+            }
+            Request::Move(key) => self.let_go(&session, stream, key).await,
+            _ => {
+                let reply = Reply::new(Status::NotAllowed, "this end has no targets for the peer");
+                self.tell(Err(dial::answer(stream, reply).await));
+            }
+        }
+    }
+
+    /// The server stops: connections leave this session, as far as the server takes them along.
+    async fn let_go(&self, session: &Session, mut stream: Stream, key: String) {
+        let is_this = |now: &Option<Session>| {
+            let now = now.as_ref();
+            now.is_some_and(|now| Arc::ptr_eq(&now.moving, &session.moving))
+        };
+        // What begins now waits for the next session.
+        self.session
+            .send_if_modified(|now| is_this(now) && now.take().is_some());
+        let moving = &session.moving;
+        moving.pause().await;
+        let ours = moving.claim(|_| true);
+        let agreed = async {
+            stream
+                .write_all(&Reply::new(Status::Done, "").bytes())
+                .await?;
+            stream.write_all(&moving::bytes(&ours)).await?;
+            moving::read(&mut stream).await
+        };
+        let mut theirs = timeout(carry::ANSWER, agreed)
+            .await
+            .ok()
+            .and_then(Result::ok)
+            .unwrap_or_default();
+        theirs.retain(|stream, _| ours.contains_key(stream));
+        moving.settle(key, theirs);
+        moving.parked().await;
+        // The server waits for that.
+        let _ = stream.finish();
     }
 
     fn tell(&self, carried: Result<Ended, Reply>) {
@@ -137,9 +211,13 @@ impl Near {
             },
         };
         match timeout(self.wait, self.stream()).await {
-            Ok(stream) => {
+            Ok((session, stream)) => {
                 let request = Request::Connect(target.clone());
-                carry::accepted(tcp, stream, &request, by_socks, (&target, &self.counts)).await
+                let from = tcp.peer_addr().map(|addr| addr.to_string());
+                let counts = self.counts.carry(from.unwrap_or_default(), target);
+                let within = session.within(&counts);
+                let carried = carry::accepted(tcp, stream, &request, by_socks, within).await?;
+                self.to_its_end(carried, &counts).await
             }
             Err(_) => {
                 carry::refuse(tcp, by_socks, Status::Unreachable).await;
@@ -153,31 +231,54 @@ impl Near {
     }
 
     /// A new stream of the current session, as soon as there is one.
-    async fn stream(&self) -> Stream {
+    async fn stream(&self) -> (Session, Stream) {
         let mut session = self.session.subscribe();
         loop {
-            let connection = session.borrow_and_update().clone();
-            if let Some(connection) = connection
-                && let Ok(stream) = connection.open_stream().await
+            let now = session.borrow_and_update().clone();
+            if let Some(session) = now
+                && let Ok(stream) = session.connection.open_stream().await
             {
-                return stream;
+                return (session, stream);
             }
             // This fails only when this end is gone, and then nothing waits.
             let _ = session.changed().await;
         }
     }
 
-    async fn inward(&self, mut stream: Stream) -> Result<Ended, Reply> {
-        let rule = match timeout(HEADER, Request::read(&mut stream)).await {
-            Ok(Ok(Request::Accepted(rule))) => usize::from(rule),
-            Ok(Ok(_)) => {
-                let reply = Reply::new(Status::NotAllowed, "this end has no targets for the peer");
-                return Err(dial::answer(stream, reply).await);
+    /// Goes on with a connection that has left its session, in the sessions that follow, until it is over.
+    async fn to_its_end(&self, outcome: Outcome, counts: &Carried<'_>) -> Result<Ended, Reply> {
+        let mut outcome = outcome;
+        loop {
+            let parked = match outcome {
+                Outcome::Ended(ended) => return Ok(ended),
+                Outcome::Moved(parked) => parked,
+            };
+            outcome = match timeout(WAITS, self.resume(parked, counts)).await {
+                Ok(resumed) => resumed?,
+                // Dropped: it is reset.
+                Err(_) => {
+                    let text = "no session has gone on with a connection";
+                    return Err(Reply::new(Status::Unreachable, text));
+                }
+            };
+        }
+    }
+
+    async fn resume(&self, parked: Parked, counts: &Carried<'_>) -> Result<Outcome, Reply> {
+        let mut parked = parked;
+        loop {
+            let (session, stream) = self.stream().await;
+            match carry::resumed(parked, stream, session.within(counts)).await {
+                Ok(outcome) => return Ok(outcome),
+                Err(Err(reply)) => return Err(reply),
+                Err(Ok(back)) => parked = back,
             }
-            Ok(Err(error)) => return Err(dial::answer(stream, error.into()).await),
-            Err(_) => return Err(Reply::new(Status::TimedOut, "the peer sent no request")),
-        };
-        let Some(target) = self.reverse.get(rule) else {
+            sleep(PAUSE).await;
+        }
+    }
+
+    async fn inward(&self, session: &Session, stream: Stream, rule: u16) -> Result<Ended, Reply> {
+        let Some(target) = self.reverse.get(usize::from(rule)) else {
             let reply = Reply::new(Status::NotAllowed, "no such reverse rule");
             return Err(dial::answer(stream, reply).await);
         };
@@ -185,11 +286,22 @@ impl Near {
             let reply = Reply::new(Status::TooMany, "too many connections");
             return Err(dial::answer(stream, reply).await);
         };
-        let peer = self.session.borrow().as_ref().map(Connection::remote_addr);
+        let peer = session.connection.remote_addr();
         let addresses = async {
             let found = target.address().resolve().await;
             found.map_err(|unknown| Reply::new(Status::UnknownName, unknown.to_string()))
         };
-        dial::connect(stream, target, addresses, (peer, &self.counts)).await
+        let (tcp, stream) = dial::connect(stream, target, addresses).await?;
+        let counts = self.counts.carry(peer.to_string(), target.to_string());
+        let within = session.within(&counts);
+        let carried = carry::connected(tcp, stream, Vec::new(), within).await;
+        self.to_its_end(carried, &counts).await
+    }
+}
+
+impl Session {
+    fn within<'a>(&'a self, counts: &'a Carried<'a>) -> Within<'a> {
+        let moving = &self.moving;
+        Within { moving, counts }
     }
 }

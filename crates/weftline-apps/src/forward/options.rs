@@ -78,6 +78,9 @@ pub struct ServerOptions {
     pub allow_listen: Rules,
     /// The limits of connections.
     pub bounds: Bounds,
+    /// When it stops, connections leave their sessions, and are [left](super::Server::left) to the server's next
+    /// start, which [goes on](super::Server::adopt) with them. Those of a client that does not know how are not.
+    pub leaves_connections: bool,
 }
 
 /// The client end cannot be opened.

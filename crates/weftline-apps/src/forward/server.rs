@@ -3,19 +3,23 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 use weftline::{Connection, Refusal};
 
 use super::counts::Snapshot;
 use super::event::Event;
 use super::far::Far;
+use super::moving::Left;
 use super::options::ServerOptions;
 use super::service::Service;
 use crate::close;
+use crate::error::SessionError;
 use crate::host::{self, Work};
 use crate::lock::lock;
+use crate::on_drop::OnDrop;
 use crate::protocol::Protocol;
 use crate::quota::{OverLimit, Place};
 use crate::stopper::Stopper;
@@ -26,7 +30,7 @@ const SETTLE: Duration = Duration::from_secs(1);
 /// The server end of `forward`, for [`host`](crate::host::host).
 pub struct Server {
     pub(super) service: Arc<Service>,
-    sessions: Mutex<BTreeMap<u64, Connection>>,
+    sessions: Mutex<BTreeMap<u64, Arc<Far>>>,
     numbers: AtomicU64,
 }
 
@@ -45,9 +49,57 @@ impl Server {
 
     /// Current counters of all sessions together.
     pub fn snapshot(&self) -> Snapshot {
-        self.service
-            .counts
-            .snapshot(lock(&self.sessions).values().next())
+        let sessions = lock(&self.sessions);
+        Snapshot {
+            client_limit: Some(self.service.options.bounds.connections()),
+            ..self
+                .service
+                .counts
+                .snapshot(sessions.values().next().map(|far| &far.connection))
+        }
+    }
+
+    /// Serves the streams of a session, which may be another service's, until it ends or must end; returns the
+    /// reason.
+    pub(crate) async fn carry(&self, connection: &Connection, place: Arc<Place>) -> SessionError {
+        self.service.counts.session();
+        let number = self.numbers.fetch_add(1, Ordering::Relaxed);
+        let far = Far::new(self.service.clone(), connection.clone(), place);
+        let far = Arc::new(far);
+        lock(&self.sessions).insert(number, far.clone());
+        let _gone = OnDrop(|| {
+            lock(&self.sessions).remove(&number);
+        });
+        far.serve().await
+    }
+
+    /// Goes on with connections that an earlier start of this server has left: their clients find them.
+    pub fn adopt(&self, left: Vec<Left>) {
+        for one in left {
+            self.service.keep(one);
+        }
+    }
+
+    /// The connections that it leaves to its next start, once it has stopped.
+    pub fn left(&self) -> Vec<Left> {
+        self.service.all_kept()
+    }
+
+    fn all(&self) -> Vec<Arc<Far>> {
+        lock(&self.sessions).values().cloned().collect()
+    }
+
+    /// Lets the connections of all sessions leave them.
+    async fn let_go(&self) {
+        // No other start of this server has it.
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        let key = format!("{:x}", since.unwrap_or_default().as_nanos());
+        let mut going = JoinSet::new();
+        for far in self.all() {
+            let key = key.clone();
+            going.spawn(async move { far.let_go(&key).await });
+        }
+        going.join_all().await;
     }
 
     #[cfg(test)]
@@ -70,15 +122,7 @@ impl host::Service for Server {
             let (service, remote) = (&self.service, connection.remote_addr());
             (service.on_event)(Event::Joined { peer, remote });
             let ended = match place {
-                Ok(place) => {
-                    service.counts.session();
-                    let number = self.numbers.fetch_add(1, Ordering::Relaxed);
-                    lock(&self.sessions).insert(number, connection.clone());
-                    let ended = Far::new(service.clone(), connection.clone(), place).serve();
-                    let ended = ended.await;
-                    lock(&self.sessions).remove(&number);
-                    ended
-                }
+                Ok(place) => self.carry(&connection, Arc::new(place)).await,
                 Err(over) => over.into(),
             };
             // Unless it is over.
@@ -91,6 +135,10 @@ impl host::Service for Server {
         })
     }
 
+    fn check(&self) {
+        self.service.forget();
+    }
+
     fn turned_away(&self, refusal: &Refusal) {
         (self.service.on_event)(Event::TurnedAway(refusal));
     }
@@ -100,6 +148,9 @@ impl host::Service for Server {
         Box::pin(async move {
             let service = &self.service;
             service.leaving.send_replace(true);
+            if service.options.leaves_connections {
+                self.let_go().await;
+            }
             let open = self.snapshot().open;
             let patience = service.options.bounds.drain();
             if open > 0 {
@@ -107,11 +158,11 @@ impl host::Service for Server {
             }
             let drained = async {
                 drop(service.drained().await);
-                let sessions: Vec<Connection> = lock(&self.sessions).values().cloned().collect();
+                let sessions = self.all();
                 let flushed = async {
-                    for connection in &sessions {
+                    for far in &sessions {
                         // An ended session has nothing to wait for.
-                        let _ = connection.flushed().await;
+                        let _ = far.connection.flushed().await;
                     }
                 };
                 let _ = timeout(SETTLE, flushed).await;

@@ -2,13 +2,20 @@
 
 use std::sync::Arc;
 
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
 use tokio::sync::{Semaphore, SemaphorePermit, watch};
+use tokio::time::Instant;
+use weftline::Fingerprint;
 
 use super::counts::Counts;
 use super::event::OnEvent;
 use super::listeners::Listeners;
+use super::moving::{Left, WAITS};
 use super::options::ServerOptions;
 use super::wire::{Reply, Status};
+use crate::lock::lock;
 use crate::quota::{Limit, OverLimit, Place, Quota, Share, Unit};
 
 /// Most connections of all sessions together.
@@ -36,6 +43,8 @@ pub(super) struct Service {
     connections: Arc<Quota>,
     /// Turns true once, when nothing new may start.
     pub(super) leaving: watch::Sender<bool>,
+    /// Connections that are in no session, and since when, by whose they are and what they are called.
+    kept: Mutex<BTreeMap<(Fingerprint, String), (Instant, Left)>>,
 }
 
 impl Service {
@@ -54,6 +63,7 @@ impl Service {
             listeners: Listeners::default(),
             running: Semaphore::new(MOST_RUNNING as usize),
             leaving: watch::Sender::new(false),
+            kept: Mutex::default(),
         }
     }
 
@@ -70,6 +80,30 @@ impl Service {
             // There are as many as connections, unless the server waits for their end.
             _running: self.running.try_acquire().map_err(leaving)?,
         })
+    }
+
+    /// Keeps a connection that is in no session.
+    pub(super) fn keep(&self, left: Left) {
+        let name = (left.peer, left.token.clone());
+        lock(&self.kept).insert(name, (Instant::now(), left));
+    }
+
+    /// The connection that this client calls so; it is no longer kept.
+    pub(super) fn kept(&self, peer: Fingerprint, token: &str) -> Option<Left> {
+        let kept = lock(&self.kept).remove(&(peer, token.to_owned()));
+        kept.map(|(_, left)| left)
+    }
+
+    /// All connections that are in no session; they are no longer kept.
+    pub(super) fn all_kept(&self) -> Vec<Left> {
+        let kept = std::mem::take(&mut *lock(&self.kept));
+        kept.into_values().map(|(_, left)| left).collect()
+    }
+
+    /// Resets connections with which no session has gone on for a while.
+    pub(super) fn forget(&self) {
+        let kept = |since: Instant| since.elapsed() < WAITS;
+        lock(&self.kept).retain(|_, (since, _)| kept(*since));
     }
 
     /// Whether the server is stopping, so that nothing new may start.

@@ -33,6 +33,10 @@ pub(super) enum Request {
     Listen(u16, String),
     /// A program has connected to the listener of this number.
     Accepted(u16),
+    /// The server stops: may connections leave the session? Its next start knows them by this key.
+    Move(String),
+    /// Go on with the connection of this token, which left another session.
+    Resume(String),
 }
 
 /// The result of a request.
@@ -111,6 +115,8 @@ impl Request {
             Request::Connect(target) => (1, 0, target.as_str()),
             Request::Listen(rule, address) => (2, *rule, address.as_str()),
             Request::Accepted(rule) => (3, *rule, ""),
+            Request::Move(key) => (4, 0, key.as_str()),
+            Request::Resume(token) => (5, 0, token.as_str()),
         };
         let mut out = vec![VERSION, kind];
         out.extend_from_slice(&rule.to_be_bytes());
@@ -132,6 +138,8 @@ impl Request {
             1 => Ok(Request::Connect(text)),
             2 => Ok(Request::Listen(rule, text)),
             3 => Ok(Request::Accepted(rule)),
+            4 => Ok(Request::Move(text)),
+            5 => Ok(Request::Resume(text)),
             _ => Err(WireError::Malformed),
         }
     }
@@ -226,6 +234,8 @@ mod tests {
             Request::Connect("[::1]:80".into()),
             Request::Listen(65_535, "127.0.0.1:0".into()),
             Request::Accepted(7),
+            Request::Move("key".into()),
+            Request::Resume("key:4".into()),
         ] {
             let bytes = request.bytes();
             assert_eq!(Request::read(&mut &bytes[..]).await.unwrap(), request);
@@ -244,7 +254,7 @@ mod tests {
         let read = async |bytes: &[u8]| Request::read(&mut &bytes[..]).await.unwrap_err();
         assert!(matches!(read(&[2, 1]).await, WireError::Version(2)));
         assert!(matches!(
-            read(&[1, 4, 0, 0, 0, 0]).await,
+            read(&[1, 6, 0, 0, 0, 0]).await,
             WireError::Malformed
         ));
         assert!(matches!(

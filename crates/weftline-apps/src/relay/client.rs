@@ -224,6 +224,7 @@ impl Rejoin for Client {
         &self,
         connection: &Connection,
         _carried: Pin<&mut (impl Future<Output = CloseReason> + Send)>,
+        _stopper: &Stopper,
     ) {
         self.near.detach();
         let _ = timeout(DRAIN, connection.flushed()).await;

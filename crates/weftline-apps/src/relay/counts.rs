@@ -165,6 +165,8 @@ pub struct Snapshot {
     pub busiest: Vec<FlowInfo>,
     /// Bytes of the longest datagram that fits in one piece, for any delivery.
     pub longest: Option<usize>,
+    /// At the server's end: most flows of one client.
+    pub client_limit: Option<usize>,
 }
 
 /// Datagrams that the session gave up because they were late or would be.

@@ -70,6 +70,7 @@ impl Server {
         let clients = lock(&self.clients);
         let mut all = Snapshot {
             counts: clients.left,
+            client_limit: Some(self.options.flows),
             ..Snapshot::default()
         };
         for one in clients.all.values().map(|far| far.snapshot()) {

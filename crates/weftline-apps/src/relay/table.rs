@@ -134,6 +134,7 @@ impl<E> Table<E> {
                 .unwrap_or_default(),
             busiest: self.busiest(ends),
             longest: self.session.as_ref().map(|s| longest(s, Delivery::InOrder)),
+            client_limit: None,
         }
     }
 

@@ -83,6 +83,7 @@ impl<S: System> Client<S> {
         let session = link.and_then(|link| link.session());
         snapshot.paths = session.map(|s| s.paths()).unwrap_or_default();
         snapshot.counts.merge(&self.before());
+        snapshot.lane = self.options.lane.as_ref().map(|lane| lane.snapshot());
         snapshot
     }
 
@@ -188,6 +189,9 @@ impl<S: System> Client<S> {
         if let Some(link) = self.link() {
             link.end();
         }
+        if let Some(lane) = &self.options.lane {
+            lane.detach();
+        }
     }
 }
 
@@ -196,11 +200,17 @@ impl<S: System> Rejoin for Client<S> {
 
     async fn begin(&self) -> Result<(Port, Connection, Self::Agreed), SessionError> {
         let options = &self.options;
-        let (identity, config) = (options.identity.clone(), options.endpoint.clone());
+        let (identity, mut config) = (options.identity.clone(), options.endpoint.clone());
+        if let Some(lane) = &options.lane {
+            lane.apply(&mut config);
+        }
         let agree = async |connection: &Connection| {
             let lease = answered(options.timeout, self.agree(connection)).await?;
             let opened = self.open(lease).await?;
             opened.link.attach(connection.clone());
+            if let Some(lane) = &options.lane {
+                lane.attach(connection);
+            }
             (self.on_event)(Event::Connected {
                 remote: connection.remote_addr(),
                 lease: &opened.lease,
@@ -232,18 +242,28 @@ impl<S: System> Rejoin for Client<S> {
 
     async fn leave(
         &self,
-        _connection: &Connection,
+        connection: &Connection,
         carried: Pin<&mut (impl Future<Output = CloseReason> + Send)>,
+        stopper: &Stopper,
     ) {
-        if let Some(link) = self.link() {
-            let flushed = async {
-                tokio::select! {
-                    () = link.flush() => {}
-                    _ = carried => {}
-                }
-            };
-            let _ = timeout(DRAIN, flushed).await;
+        let drained = async {
+            if let Some(lane) = &self.options.lane {
+                lane.drain(connection, stopper).await;
+            }
+            if let Some(link) = self.link() {
+                let _ = timeout(DRAIN, link.flush()).await;
+            }
+        };
+        tokio::select! {
+            () = drained => {}
+            _ = carried => {}
         }
         self.detach();
+    }
+
+    async fn left(&self) {
+        if let Some(lane) = &self.options.lane {
+            lane.settle().await;
+        }
     }
 }

@@ -7,6 +7,7 @@ use weftline::{PathInfo, Stats};
 
 use super::{queue, reorder};
 use crate::flow::FlowInfo;
+use crate::forward;
 
 /// Packets and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -194,6 +195,10 @@ pub struct Snapshot {
     pub paths: Vec<PathInfo>,
     /// The flows inside that carried something in the last minute, those with the most bytes.
     pub busiest: Vec<FlowInfo>,
+    /// TCP connections that end at both hosts, where there may be some.
+    pub lane: Option<forward::Snapshot>,
+    /// At the server's end: most tunnels of one client.
+    pub client_limit: Option<u32>,
 }
 
 /// Messages that the session gave up because they were late or would be.

@@ -316,6 +316,7 @@ impl Link {
             session: stats,
             paths: Vec::new(),
             busiest: self.flows().busiest(Instant::now()),
+            ..Snapshot::default()
         }
     }
 

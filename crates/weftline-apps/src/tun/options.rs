@@ -1,12 +1,14 @@
 //! Options of the two ends of a tunnel.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ipnet::IpNet;
 use weftline::{EndpointConfig, Fingerprint, Identity};
 
 use crate::address::Address;
+use crate::forward::{self, Lane};
 
 /// The MTU by default: with the heads of tunnel, session, QUIC and UDP a packet of this size fits
 /// Ethernet's 1500 bytes over IPv6 too, and the 1492 bytes of PPPoE.
@@ -23,7 +25,7 @@ const TUNNELS: u32 = 4;
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Options of the client end.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct ClientOptions {
     /// The server's address.
@@ -34,6 +36,8 @@ pub struct ClientOptions {
     /// Names the tunnel among those of this end's fingerprint, in 1 to 64 bytes: its addresses depend
     /// on both, and a later session of the same name replaces an earlier one.
     pub name: String,
+    /// TCP connections that end at this host and go as streams through the tunnel's session.
+    pub lane: Option<Arc<Lane>>,
     /// How long the server may take to answer.
     pub timeout: Duration,
     /// The configuration of each session's endpoint. Unless keep-alive is off, an idle
@@ -49,6 +53,7 @@ impl ClientOptions {
             server,
             identity,
             name,
+            lane: None,
             timeout: TIMEOUT,
             endpoint: EndpointConfig::default(),
         }
@@ -56,7 +61,7 @@ impl ClientOptions {
 }
 
 /// Options of the server end.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct ServerOptions {
     /// The networks whose addresses clients get, at most one of each IP version. The first address
@@ -70,6 +75,9 @@ pub struct ServerOptions {
     pub dns: Vec<IpAddr>,
     /// Most tunnels of each client at once.
     pub tunnels: u32,
+    /// Makes the connections that clients carry as streams: of [`Lane`]s at their end. By default it allows no
+    /// target. Its [bounds](forward::Bounds::apply_beside_messages) are those of the endpoint's sessions.
+    pub lane: Arc<forward::Server>,
     /// How long a client may take to send its request.
     pub timeout: Duration,
 }
@@ -84,6 +92,7 @@ impl ServerOptions {
             routes: Vec::new(),
             dns: Vec::new(),
             tunnels: TUNNELS,
+            lane: forward::Server::new(forward::ServerOptions::default(), |_| {}),
             timeout: TIMEOUT,
         }
     }

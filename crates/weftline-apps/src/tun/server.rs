@@ -24,6 +24,7 @@ use crate::lock::lock;
 use crate::on_drop::OnDrop;
 use crate::protocol::Protocol;
 use crate::quota::{OverLimit, Place};
+use crate::stopper::Stopper;
 
 /// How long packets in flight may take to arrive when the tunnel is stopped.
 const DRAIN: Duration = Duration::from_secs(1);
@@ -73,6 +74,7 @@ impl Server {
         let (links, counts) = self.clients().counted();
         let mut all = Snapshot {
             counts,
+            client_limit: Some(self.options.tunnels),
             ..Snapshot::default()
         };
         for one in links.iter().map(|link| link.snapshot()) {
@@ -83,6 +85,7 @@ impl Server {
             all.busiest.extend(one.busiest);
         }
         all.busiest = busiest(all.busiest, FlowInfo::bytes);
+        all.lane = Some(self.options.lane.snapshot());
         all
     }
 
@@ -128,7 +131,7 @@ impl Server {
         device: &impl Device,
     ) -> SessionError {
         let place = match place {
-            Ok(place) => place,
+            Ok(place) => Arc::new(place),
             Err(over) => return over.into(),
         };
         tokio::select! {
@@ -141,7 +144,7 @@ impl Server {
     async fn session(
         &self,
         connection: &Connection,
-        place: &Place,
+        place: &Arc<Place>,
         device: &impl Device,
     ) -> SessionError {
         let (mut stream, hello) = match timeout(self.options.timeout, hello(connection)).await {
@@ -156,7 +159,10 @@ impl Server {
         };
         let counted = Arc::downgrade(&tunnel);
         place.counts(move || counted.upgrade().map_or(0, |tunnel| tunnel.link.held()));
-        self.carry(connection, &mut stream, &tunnel, device).await
+        tokio::select! {
+            error = self.carry(connection, &mut stream, &tunnel, device) => error,
+            error = self.options.lane.carry(connection, place.clone()) => error,
+        }
     }
 
     /// Carries the packets of a tunnel until its session ends; returns the reason.
@@ -232,6 +238,11 @@ impl<D: Device> Service for On<D> {
         }))
     }
 
+    /// Lets the connections of clients finish for a while.
+    fn drain(self: Arc<Self>, stopper: Stopper) -> Work<()> {
+        self.server.options.lane.clone().drain(stopper)
+    }
+
     fn flush(self: Arc<Self>) -> Work<()> {
         Box::pin(async move {
             let tunnels = self.server.clients().all();
@@ -242,6 +253,10 @@ impl<D: Device> Service for On<D> {
             };
             let _ = timeout(DRAIN, flushed).await;
         })
+    }
+
+    fn settle(self: Arc<Self>) -> Work<()> {
+        self.server.options.lane.clone().settle()
     }
 }
 

@@ -1,13 +1,14 @@
 //! TCP connections that programs of this host make, led to local listeners without the programs' knowing (Linux).
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::process::Child;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use weftline_apps::forward::Entry;
 use weftline_apps::tun::IpNet;
 
 use crate::system::{NFT, require_privilege};
@@ -20,20 +21,35 @@ const MORE: Duration = Duration::from_millis(200);
 /// While it lives, TCP connections to some networks come to a local listener. The rules are in a table of
 /// nftables that belongs to a process `nft` (`flags owner`). That process ends with its standard input, which
 /// this program has: nothing is left behind, not even when this program is killed.
-pub(super) struct Capture {
+pub(crate) struct Capture {
     nft: Child,
 }
 
 impl Capture {
-    /// Leads connections to `nets` to the one of the `listeners` that has their IP version. Those to addresses of
-    /// this host itself stay as they are.
+    /// The local addresses that connections to `nets` are to be led to: one for each IP version.
+    pub(crate) fn listeners(nets: &[IpNet]) -> impl Iterator<Item = (SocketAddr, Entry)> {
+        let loopback: [IpAddr; 2] = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+        let needed = |at: &IpAddr| nets.iter().any(|net| net.addr().is_ipv4() == at.is_ipv4());
+        let needed = loopback.into_iter().filter(needed);
+        needed.map(|at| ((at, 0).into(), Entry::Redirected))
+    }
+
+    /// Leads connections to `nets`, if there are any, to the one of the bound [listeners](Self::listeners) among these
+    /// entries that has their IP version. Those to addresses of this host itself stay as they are.
     ///
     /// # Errors
     /// This process may not change the network, there is no `nft`, or the system refuses the rules.
-    pub(super) fn open(nets: &[IpNet], listeners: &[SocketAddr]) -> Result<Self> {
+    pub(crate) fn open(nets: &[IpNet], entries: &[(SocketAddr, Entry)]) -> Result<Option<Self>> {
+        if nets.is_empty() {
+            return Ok(None);
+        }
         require_privilege()?;
+        let bound = entries
+            .iter()
+            .filter(|(_, entry)| *entry == Entry::Redirected);
+        let listeners: Vec<SocketAddr> = bound.map(|(at, _)| *at).collect();
         let table = format!("weftline-forward-{}", std::process::id());
-        let script = script(&table, nets, listeners);
+        let script = script(&table, nets, &listeners);
         let mut capture = Capture {
             nft: NFT.start(&["-i"])?,
         };
@@ -42,7 +58,7 @@ impl Capture {
         // What is printed is the answer: the table is there. One that ends early says why.
         let _ = writeln!(stdin, "{script}\nlist table inet {table}");
         match answers.recv_timeout(ANSWER) {
-            Ok(Ok(_)) => Ok(capture),
+            Ok(Ok(_)) => Ok(Some(capture)),
             Ok(Err(mut said)) => {
                 while let Ok(Err(line)) = answers.recv_timeout(MORE) {
                     said += &line;

@@ -1,8 +1,6 @@
 //! `weftline forward`: the client end.
 
 use std::net::SocketAddr;
-#[cfg(target_os = "linux")]
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use anyhow::Result;
@@ -37,8 +35,8 @@ const RULES: &str = match cfg!(target_os = "linux") {
 #[derive(Args, Clone, Debug)]
 pub(super) struct ConnectArgs {
     /// Address of `weftline forward serve`: HOST or HOST:PORT (UDP, default port 9338)
-    #[arg(long, value_name = "ADDR", required = true)]
-    via: Option<Address>,
+    #[arg(value_name = "ADDR", required = true)]
+    address: Option<Address>,
     /// The server: the fingerprint that `weftline forward serve` prints, or a name of `weftline peers`
     #[arg(long, value_name = "PEER", required = true)]
     peer: Option<Peer>,
@@ -88,8 +86,8 @@ async fn open(
     let mut endpoint = args.bounds.endpoint(&args.session)?;
     args.stay.monitor.complete(&mut endpoint);
     args.paths.complete(&mut endpoint)?;
-    let (Some(via), Some(peer)) = (args.via, args.peer) else {
-        return Err(Failure::usage("--via ADDR and --peer FINGERPRINT are needed").into());
+    let (Some(address), Some(peer)) = (args.address, args.peer) else {
+        return Err(Failure::usage("ADDR and --peer FINGERPRINT are needed").into());
     };
     let local = args
         .local
@@ -98,23 +96,14 @@ async fn open(
     let socks = args.socks.into_iter().map(|at| (at, Entry::Socks));
     let listen = local.chain(socks);
     #[cfg(target_os = "linux")]
-    let listen = listen.chain({
-        let loopback = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
-        let needed = |at: &IpAddr| {
-            args.transparent
-                .iter()
-                .any(|net| net.addr().is_ipv4() == at.is_ipv4())
-        };
-        let needed = loopback.into_iter().filter(needed);
-        needed.map(|at| ((at, 0).into(), Entry::Redirected))
-    });
+    let listen = listen.chain(Capture::listeners(&args.transparent));
     let listen: Vec<_> = listen.collect();
     if listen.is_empty() && args.remote.is_empty() {
         return Err(Failure::usage(format!("nothing to forward: give {RULES}")).into());
     }
     let check = &args.stay.config;
     let identity = check.identity(args.session.identity.as_deref())?;
-    let mut options = ClientOptions::new(via, (peer.fingerprint()?, identity));
+    let mut options = ClientOptions::new(address, (peer.fingerprint()?, identity));
     options.listen = listen;
     let remote = args.remote.into_iter().map(|rule| (rule.at, rule.to));
     options.remote = remote.collect();
@@ -124,24 +113,9 @@ async fn open(
     check.checked(endpoint.event_logs.as_ref())?;
     options.endpoint = endpoint;
     let client = Client::open(options, move |event| tell(&event, &reporter)).await;
-    let client = client.map_err(|error| match &error {
-        OpenError::Listen { .. } => {
-            Failure::new(Exit::General, format!("{error}; choose another port"))
-        }
-        error => Failure::usage(error.to_string()),
-    })?;
+    let client = client.map_err(not_open)?;
     #[cfg(target_os = "linux")]
-    let capture = match &args.transparent[..] {
-        [] => None,
-        nets => {
-            let entries = client.entries().iter();
-            let to = entries.filter(|(_, entry)| *entry == Entry::Redirected);
-            Some(Capture::open(
-                nets,
-                &to.map(|(at, _)| *at).collect::<Vec<_>>(),
-            )?)
-        }
-    };
+    let capture = Capture::open(&args.transparent, client.entries())?;
     Ok(Opened {
         watch: args.stay.monitor.open("forward", "connect").await?,
         budget: None,
@@ -155,7 +129,18 @@ async fn open(
     })
 }
 
-fn tell(event: &Event<'_>, reporter: &Reporter) {
+/// Why there are no local listeners.
+pub(crate) fn not_open(error: OpenError) -> Failure {
+    match &error {
+        OpenError::Listen { .. } => {
+            Failure::new(Exit::General, format!("{error}; choose another port"))
+        }
+        error => Failure::usage(error.to_string()),
+    }
+}
+
+/// Tells people what has happened.
+pub(crate) fn tell(event: &Event<'_>, reporter: &Reporter) {
     match event {
         Event::Connected {
             remote,

@@ -1,12 +1,14 @@
 //! `weftline forward`: TCP connections over a session (`weftline_apps::forward`).
 
 #[cfg(target_os = "linux")]
-mod capture;
-mod connect;
-mod options;
+pub(crate) mod capture;
+pub(crate) mod connect;
+#[cfg(target_os = "linux")]
+mod handover;
+pub(crate) mod options;
 mod rule;
 pub(crate) mod serve;
-mod standing;
+pub(crate) mod standing;
 
 use std::time::Duration;
 
@@ -33,20 +35,20 @@ were the target.
 
 Examples:
   host-b$ weftline forward serve --allow 127.0.0.1:80 --peer FINGERPRINT-OF-A
-  host-a$ weftline forward -L 8080:127.0.0.1:80 --via host-b --peer FINGERPRINT-OF-B
+  host-a$ weftline forward -L 8080:127.0.0.1:80 host-b --peer FINGERPRINT-OF-B
   host-a$ curl http://127.0.0.1:8080/
 
   Several targets:
-    weftline forward --via host-b --peer FINGERPRINT -L 8080:web.lan:80 -L 5432:db.lan:5432
+    weftline forward host-b --peer FINGERPRINT -L 8080:web.lan:80 -L 5432:db.lan:5432
   A SOCKS proxy; host-b resolves the names (host-b: serve --allow '*:80,*:443'):
-    weftline forward --via host-b --peer FINGERPRINT -D 1080
+    weftline forward host-b --peer FINGERPRINT -D 1080
     curl --socks5-hostname 127.0.0.1:1080 https://example.org/
   Reverse, host-b's port 2222 to this host's SSH server (host-b: serve --allow-listen
   127.0.0.1:2222):
-    weftline forward --via host-b --peer FINGERPRINT -R 2222:127.0.0.1:22
+    weftline forward host-b --peer FINGERPRINT -R 2222:127.0.0.1:22
   All TCP connections to a network, without settings in programs (Linux, root; host-b: serve
   --allow '10.20.0.0/16:*'):
-    sudo weftline forward --via host-b --peer FINGERPRINT -T 10.20.0.0/16
+    sudo weftline forward host-b --peer FINGERPRINT -T 10.20.0.0/16
 
 -L, -R and -D are those of ssh: HOST is reached from the other end, and a port without an address is
 open to programs of its own host only. `:8080:web.lan:80` opens port 8080 on every address.

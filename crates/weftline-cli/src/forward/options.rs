@@ -12,18 +12,25 @@ use crate::ui::Failure;
 
 /// The limits of connections.
 #[derive(Args, Clone, Debug)]
-pub(super) struct BoundsOptions {
-    /// Most connections of each client at once, with all sessions of its fingerprint; further ones
+pub(crate) struct ConnectionOptions {
+    /// Most TCP connections of each client at once, with all sessions of its fingerprint; further ones
     /// are refused
     #[arg(long, value_name = "NUMBER", default_value = "256", value_parser = connections)]
-    pub(super) connections: u32,
-    /// Most bytes of each connection that may wait here for its reader: 1MB, and more for one that reads
+    connections: u32,
+    /// Most bytes of each TCP connection that may wait here for its reader: 1MB, and more for one that reads
     /// fast; also the most that a connection can carry in a round trip
     #[arg(long, value_name = "SIZE", default_value = "4MB", value_parser = buffer)]
-    pub(super) buffer: usize,
-    /// When stopped, how long open connections may go on before they are reset
+    buffer: usize,
+    /// When stopped, how long open TCP connections may go on before they are reset
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = wait)]
-    pub(super) drain_timeout: Duration,
+    drain_timeout: Duration,
+}
+
+/// Options of both ends of `forward`.
+#[derive(Args, Clone, Debug)]
+pub(super) struct BoundsOptions {
+    #[command(flatten)]
+    connections: ConnectionOptions,
     /// Print a line of statistics this often
     #[arg(long, value_name = "TIME", value_parser = stats)]
     pub(super) stats: Option<Duration>,
@@ -53,6 +60,16 @@ impl BoundsOptions {
     /// # Errors
     /// A bound is out of range, which the command line has checked before.
     pub(super) fn bounds(&self) -> Result<Bounds, Failure> {
+        self.connections.bounds()
+    }
+}
+
+impl ConnectionOptions {
+    /// What they say.
+    ///
+    /// # Errors
+    /// A bound is out of range, which the command line has checked before.
+    pub(crate) fn bounds(&self) -> Result<Bounds, Failure> {
         let bounds = Bounds::new(self.connections, self.buffer, self.drain_timeout);
         bounds.map_err(|error| Failure::usage(error.to_string()))
     }

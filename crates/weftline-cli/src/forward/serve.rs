@@ -5,6 +5,8 @@ use clap::Args;
 use weftline_apps::forward::{Event, Server, ServerOptions, Snapshot};
 use weftline_apps::{Allow, Protocol};
 
+#[cfg(target_os = "linux")]
+use super::handover;
 use super::options::BoundsOptions;
 use super::{THERE, draining};
 use crate::book;
@@ -52,6 +54,11 @@ pub(crate) struct ServeArgs {
     pub(crate) listen: ListenOptions,
     #[command(flatten)]
     bounds: BoundsOptions,
+    /// When it stops, give open connections to systemd, which gives them to the next start: no connection ends. The
+    /// unit needs FileDescriptorStoreMax=
+    #[cfg(target_os = "linux")]
+    #[arg(long)]
+    hand_over: bool,
     /// What clients may take.
     #[command(flatten)]
     limits: LimitOptions,
@@ -85,8 +92,8 @@ impl ServeArgs {
     pub(crate) fn offer(mut self, reporter: Reporter) -> Result<Offer<Snapshot>> {
         let config = self.bounds.endpoint(&self.session)?;
         let client = match self.allow.is_empty() {
-            true => "forward --via SERVER -R PORT:HOST:HOSTPORT",
-            false => "forward --via SERVER -L PORT:HOST:HOSTPORT",
+            true => "forward SERVER -R PORT:HOST:HOSTPORT",
+            false => "forward SERVER -L PORT:HOST:HOSTPORT",
         };
         let mut options = ServerOptions::default();
         options.bounds = self.bounds.bounds()?;
@@ -97,21 +104,53 @@ impl ServeArgs {
             ("allow_listen", options.allow_listen.clone()),
         ];
         let lists = self.listen.lists(Protocol::Forward);
-        let server = Server::new(options, move |event| tell(&event, &reporter, lists));
-        let seen = server.clone();
+        #[cfg(target_os = "linux")]
+        {
+            options.leaves_connections = self.hand_over && handover::is_possible();
+            if self.hand_over && !options.leaves_connections {
+                reporter.warn("--hand-over is for services of systemd: connections may finish within --drain-timeout, and then end");
+            }
+        }
+        let told = reporter.clone();
+        let server = Server::new(options, move |event| tell(&event, &told, lists));
+        let (seen, ended) = (server.clone(), server.clone());
         Ok(Offer {
             service: Protocol::Forward,
             listen: self.listen,
             config,
             client,
             risk: "reaches the targets",
-            start: Box::new(|| Ok(server)),
+            start: Box::new(move || {
+                #[cfg(target_os = "linux")]
+                if self.hand_over {
+                    server.adopt(handover::take_over()?);
+                }
+                Ok(server)
+            }),
             look: Box::new(move || seen.snapshot()),
+            stopped: Box::new(move || handed_over(&ended, &reporter)),
         })
     }
 }
 
-fn tell(event: &Event<'_>, reporter: &Reporter, lists: Lists) {
+/// Gives the connections that a stopped server leaves to its next start.
+#[cfg_attr(
+    not(target_os = "linux"),
+    expect(unused_variables, reason = "it leaves none")
+)]
+fn handed_over(server: &Server, reporter: &Reporter) {
+    #[cfg(target_os = "linux")]
+    match handover::hand_over(server.left()) {
+        Ok(0) => {}
+        Ok(count) => reporter.note(&format!("{count} connections wait for the next start")),
+        Err(error) => reporter.warn(&format!(
+            "open connections are reset: {error:#} (--hand-over is for services of systemd)"
+        )),
+    }
+}
+
+/// Tells people what has happened.
+pub(crate) fn tell(event: &Event<'_>, reporter: &Reporter, lists: Lists) {
     match event {
         Event::Joined { peer, remote } => {
             reporter.peer(format!("connection from {} at {remote}", book::shown(peer)));

@@ -21,12 +21,7 @@ impl Standing for Snapshot {
     fn line(&self, since: &Self, time: Duration) -> String {
         let session = stats::paths(&self.paths, &since.paths, time)
             .unwrap_or_else(|| stats::path(self.session.as_ref()));
-        format!(
-            "{session}, {} connections, out {:.1} Mbit/s, in {:.1} Mbit/s",
-            self.open,
-            megabits(self.sent - since.sent, time),
-            megabits(self.delivered - since.delivered, time),
-        )
+        format!("{session}, {}", carried(self, since, time))
     }
 
     fn sentence(&self, time: Duration) -> String {
@@ -46,24 +41,43 @@ impl Standing for Snapshot {
     }
 
     fn json(&self) -> Value {
+        let mut record = own(self);
         let session = self.session.as_ref();
         let session = session.map(|stats| stats::session(stats, &self.paths));
-        json!({
-            "connected": self.session.is_some(),
-            "sessions": self.sessions,
-            "connections": {
-                "open": self.open,
-                "total": self.total,
-                "done": self.done,
-                "broken": self.broken,
-                "refused": self.refused,
-            },
-            "sent_bytes": self.sent,
-            "delivered_bytes": self.delivered,
-            stats::BUSIEST: stats::flows(&self.busiest, false),
-            "session": session,
-        })
+        record["connected"] = session.is_some().into();
+        record["sessions"] = self.sessions.into();
+        record["session"] = json!(session);
+        record
     }
+}
+
+/// What connections have carried since these counters, for people.
+pub(crate) fn carried(now: &Snapshot, since: &Snapshot, time: Duration) -> String {
+    format!(
+        "{} connections, out {:.1} Mbit/s, in {:.1} Mbit/s",
+        now.open,
+        megabits(now.sent - since.sent, time),
+        megabits(now.delivered - since.delivered, time),
+    )
+}
+
+/// The counters of connections, for programs.
+pub(crate) fn own(of: &Snapshot) -> Value {
+    let mut own = json!({
+        "connections": {
+            "open": of.open,
+            "total": of.total,
+            "done": of.done,
+            "broken": of.broken,
+            "left": of.left,
+            "refused": of.refused,
+        },
+        "sent_bytes": of.sent,
+        "delivered_bytes": of.delivered,
+        stats::BUSIEST: stats::flows(&of.busiest, false),
+    });
+    stats::limit(&mut own, "client_connections", of.client_limit);
+    own
 }
 
 #[cfg(test)]

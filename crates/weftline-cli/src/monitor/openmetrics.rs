@@ -277,6 +277,9 @@ const OWN_GAUGES: &[&str] = &[
     "_limits_memory_taken",
     "_limits_client_memory",
     "_limits_client_sessions",
+    "_limits_client_flows",
+    "_limits_client_connections",
+    "_limits_client_tunnels",
     "_limits_sessions",
     "_limits_handshakes",
 ];

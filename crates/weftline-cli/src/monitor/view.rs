@@ -104,8 +104,10 @@ impl View {
         budget: Option<&Arc<Budget>>,
     ) -> Self {
         let mut counters = standing.json();
-        if let (Value::Object(all), Some(budget)) = (&mut counters, budget) {
-            all.insert("limits".to_owned(), json!(budget.usage()));
+        if let Value::Object(usage) = json!(budget.map(|budget| budget.usage())) {
+            for (name, value) in usage {
+                counters[stats::LIMITS][name] = value;
+            }
         }
         let carried = |one: &ConnectionInfo| one.packets.sent_bytes + one.packets.received_bytes;
         let all = overview.open.len();

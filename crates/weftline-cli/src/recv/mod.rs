@@ -187,6 +187,7 @@ impl RecvArgs {
                 }))
             }),
             look: Box::new(move || totals.now()),
+            stopped: Box::new(|| {}),
         })
     }
 }

@@ -103,6 +103,7 @@ impl ServeArgs {
             risk: "reaches the targets",
             start: Box::new(|| Ok(server)),
             look: Box::new(move || seen.snapshot()),
+            stopped: Box::new(|| {}),
         })
     }
 }

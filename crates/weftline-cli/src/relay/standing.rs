@@ -67,12 +67,13 @@ impl Standing for Snapshot {
     }
 
     fn json(&self) -> Value {
-        let own = json!({
+        let mut own = json!({
             "open_flows": self.open,
             "connected": self.session.is_some(),
             "longest_datagram": self.longest,
             stats::BUSIEST: stats::flows(&self.busiest, true),
         });
+        stats::limit(&mut own, "client_flows", self.client_limit);
         let session = self.session.as_ref();
         let session = session.map(|stats| stats::session(stats, &self.paths));
         stats::record(own, &self.counts, session)

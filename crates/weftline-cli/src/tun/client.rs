@@ -9,6 +9,7 @@ use weftline_apps::tun::{Client, ClientOptions, Event, IpNet, Lease, Snapshot};
 use weftline_apps::{Address, SessionError, Stopper};
 
 use super::THERE;
+use super::lane::LaneOptions;
 use super::network::NetworkOptions;
 use super::system;
 use crate::options::{AgainOptions, PathOptions, SessionOptions, stats};
@@ -39,6 +40,9 @@ pub(super) struct ClientArgs {
     /// What goes into the tunnel
     #[command(flatten)]
     network: NetworkOptions,
+    /// Its TCP connections that end at both hosts
+    #[command(flatten)]
+    lane: LaneOptions,
     /// Print a line of statistics this often
     #[arg(long, value_name = "TIME", value_parser = stats)]
     stats: Option<Duration>,
@@ -77,6 +81,7 @@ async fn open(
     let check = &args.stay.config;
     let ends = args.session.ends(args.peer.as_ref(), check)?;
     check.checked(endpoint.event_logs.as_ref())?;
+    let lane = args.lane.open(ends.is_some(), &reporter).await?;
     let remains = args.network.remains(&args.name);
     let network = args.network.prepare(&args.name, &address, &mut endpoint);
     let host = network.await?;
@@ -84,6 +89,7 @@ async fn open(
     let mut options = ClientOptions::new(address, ends, args.name.clone());
     options.timeout = args.session.timeout;
     options.endpoint = endpoint;
+    options.lane = lane.as_ref().map(|(lane, _)| lane.clone());
     let (name, told) = (args.name, reporter.clone());
     let client = Client::new(options, host, move |event| tell(&event, &name, &told));
     let client = Arc::new(client);
@@ -94,6 +100,7 @@ async fn open(
         look: move || seen.snapshot(),
         reload: Reload::Client,
         run: async move |stopper: &Stopper| {
+            let _lane = lane;
             let ended = client.run(stopper).await;
             // A network that was being opened meanwhile is taken down before the program ends.
             drop(opening.lock().await);

@@ -3,6 +3,7 @@
 mod client;
 mod device;
 mod down;
+mod lane;
 mod network;
 pub(crate) mod serve;
 mod standing;

@@ -5,12 +5,15 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
-use weftline_apps::Protocol;
+use weftline_apps::forward;
 use weftline_apps::tun::{Event, IpNet, LEAST_MTU, MOST_MTU, MTU, Server, ServerOptions, Snapshot};
+use weftline_apps::{Allow, Protocol};
 
+use super::lane::insecure;
 use super::system::{self, Setup};
 use super::{PRESET, THERE};
 use crate::book;
+use crate::forward::options::ConnectionOptions;
 use crate::listen::{ListenOptions, Lists, turned_away};
 use crate::offer::{Offer, One};
 use crate::options::{AgainOptions, LimitOptions, SessionOptions, stats};
@@ -27,6 +30,7 @@ Examples:
   weftline tun serve --pool 10.77.0.0/24 --peer FINGERPRINT
   weftline tun serve --pool 10.77.0.0/24 --pool fd77::/64 --push-route 10.0.0.0/8
   weftline tun serve --pool 10.77.0.0/24 --masquerade eth0 --push-dns 9.9.9.9
+  weftline tun serve --pool 10.77.0.0/24 --allow '10.77.0.1:*' --peer FINGERPRINT
 
 It prints the command for the client. Clients are hosts named with --peer or listed in
 ~/.config/weftline/allowed-tun (one fingerprint a line; text after it is a comment; a changed list
@@ -61,6 +65,17 @@ pub(crate) struct ServeArgs {
     /// Most tunnels of each client at once
     #[arg(long, value_name = "NUMBER", default_value = "4", value_parser = clap::value_parser!(u32).range(1..=1000))]
     tunnels: u32,
+    /// Targets of TCP connections that clients may end at both hosts (-T of `weftline tun`), as of
+    /// `weftline forward serve`: separated by commas; may be repeated [default: none]
+    #[arg(
+        long,
+        value_name = "HOST:PORT",
+        value_delimiter = ',',
+        help_heading = "TCP"
+    )]
+    allow: Vec<Allow>,
+    #[command(flatten, next_help_heading = "TCP")]
+    connections: ConnectionOptions,
     /// What clients may take.
     #[command(flatten)]
     limits: LimitOptions,
@@ -101,7 +116,7 @@ impl ServeArgs {
     ///
     /// # Errors
     /// The options contradict each other.
-    pub(crate) fn offer(self, reporter: Reporter) -> Result<Offer<Snapshot>> {
+    pub(crate) fn offer(mut self, reporter: Reporter) -> Result<Offer<Snapshot>> {
         let mut config = self.session.endpoint()?;
         self.again.complete(&mut config);
         let mut options = ServerOptions::new(self.pool);
@@ -110,7 +125,21 @@ impl ServeArgs {
         options.dns = self.push_dns;
         options.tunnels = self.tunnels;
         options.timeout = self.session.timeout;
+        if !self.allow.is_empty() && self.session.insecure_udp {
+            return Err(insecure().into());
+        }
+        let mut lane = forward::ServerOptions::default();
+        lane.bounds = self.connections.bounds()?;
+        if !self.allow.is_empty() {
+            lane.bounds.apply_beside_messages(&mut config);
+        }
+        lane.allow = self.allow.into();
+        self.listen.renewed.rules = vec![("allow", lane.allow.clone())];
         let lists = self.listen.lists(Protocol::Tun);
+        let told = reporter.clone();
+        options.lane = forward::Server::new(lane, move |event| {
+            crate::forward::serve::tell(&event, &told, lists);
+        });
         let server = Server::new(options, move |event| tell(&event, &reporter, lists));
         let server = server.map_err(|error| Failure::usage(error.to_string()))?;
         let lease = server.lease();
@@ -133,6 +162,7 @@ impl ServeArgs {
                 Ok(server.on(setup.up()?))
             }),
             look: Box::new(move || seen.snapshot()),
+            stopped: Box::new(|| {}),
         })
     }
 }

@@ -102,6 +102,16 @@ pub(crate) fn path_list(paths: &[PathInfo]) -> Value {
     paths.iter().map(object).collect()
 }
 
+/// Key of what clients may take, in the counters of a server.
+pub(crate) const LIMITS: &str = "limits";
+
+/// Adds what one client may take, if that has a limit here, to the counters of a server.
+pub(crate) fn limit(counters: &mut Value, name: &str, limit: Option<impl Serialize>) {
+    if let Some(limit) = limit {
+        counters[LIMITS][name] = json!(limit);
+    }
+}
+
 /// What was dropped, by the reasons, for people.
 pub(crate) fn dropped(reasons: &[(u64, &str)]) -> String {
     let some = reasons.iter().filter(|(count, _)| *count > 0);

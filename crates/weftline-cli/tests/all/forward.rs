@@ -11,12 +11,12 @@ use crate::running::{PATIENCE, Running, start};
 fn serve(home: &TempDir, options: &[&str]) -> (Running, String, String) {
     let arguments = ["forward", "serve", "--listen", "127.0.0.1:0", "--json"];
     let mut server = start(home.path(), &[&arguments[..], options].concat());
-    let hint = server.line("  weftline forward --via ");
+    let hint = server.line("  weftline forward ");
     let words: Vec<_> = hint.split_whitespace().map(str::to_owned).collect();
-    (server, words[3].clone(), words[5].clone())
+    (server, words[2].clone(), words[4].clone())
 }
 
-fn answered(program: &mut TcpStream, words: &[u8]) {
+pub(crate) fn answered(program: &mut TcpStream, words: &[u8]) {
     program.write_all(words).unwrap();
     let mut back = vec![0; words.len()];
     program.read_exact(&mut back).unwrap();
@@ -24,7 +24,7 @@ fn answered(program: &mut TcpStream, words: &[u8]) {
 }
 
 /// An echo service, and its address.
-fn echo() -> String {
+pub(crate) fn echo() -> String {
     let target = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = target.local_addr().unwrap().to_string();
     std::thread::spawn(move || {
@@ -37,7 +37,7 @@ fn echo() -> String {
 }
 
 /// A client of this server with one rule for `target`, and a connection to its listener.
-fn connect(
+pub(crate) fn connect(
     home: &TempDir,
     via: &str,
     peer: &str,
@@ -45,7 +45,7 @@ fn connect(
     more: &[&str],
 ) -> (Running, TcpStream) {
     let rule = format!("0:{target}");
-    let arguments = ["forward", "--via", via, "--peer", peer, "-L", &rule];
+    let arguments = ["forward", via, "--peer", peer, "-L", &rule];
     let mut client = start(home.path(), &[&arguments[..], more].concat());
     let near = client.line(" -> ");
     let program = TcpStream::connect(near.split_whitespace().next().unwrap()).unwrap();
@@ -120,7 +120,7 @@ fn what_no_retry_can_change_ends_it_with_a_code_of_its_own() {
     let home = tempfile::tempdir().unwrap();
     let (_server, via, peer) = serve(&home, &["--allow", "127.0.0.1:7"]);
     let client = |more: &[&str]| {
-        let arguments = ["forward", "--via", &via, "--json"];
+        let arguments = ["forward", &via, "--json"];
         let (code, lines) = start(home.path(), &[&arguments[..], more].concat()).end();
         let error = lines
             .first()

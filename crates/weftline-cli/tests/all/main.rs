@@ -8,6 +8,8 @@ mod cast;
 #[cfg(unix)]
 mod forward;
 #[cfg(target_os = "linux")]
+mod handover;
+#[cfg(target_os = "linux")]
 #[path = "../inside/mod.rs"]
 mod inside;
 mod limits;

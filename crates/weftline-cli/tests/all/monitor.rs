@@ -319,6 +319,8 @@ fn metrics_count_who_was_turned_away_and_show_the_limits() {
     assert_eq!(limit("handshakes"), 32.0);
     assert!(limit("turned_away_total") >= 1.0);
     // A gauge, and no counter.
+    assert_eq!(limit("client_flows"), 500.0);
+    assert!(text.contains("# TYPE weftline_relay_limits_client_flows gauge"));
     assert!(text.contains("# TYPE weftline_relay_limits_sessions gauge"));
     assert_eq!(metric(&text, "weftline_handshakes_open"), 0.0);
     assert!(limit("memory_taken") >= 1e6);

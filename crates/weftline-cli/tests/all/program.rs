@@ -125,7 +125,7 @@ fn a_port_without_a_host_is_no_address() {
     for line in [
         "send f 9460 --peer PEER",
         "relay connect 9460 --udp 0=127.0.0.1:9 --peer PEER",
-        "forward --via 9460 -D 0 --peer PEER",
+        "forward 9460 -D 0 --peer PEER",
         "peers add studio PEER 9460",
     ] {
         let line = line.replace("PEER", &peer);

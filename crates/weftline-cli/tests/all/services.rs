@@ -20,10 +20,7 @@ const CLIENTS: [(&str, &[&str]); 3] = [
         "relay connect",
         &["relay", "connect", "ADDRESS", "--udp", "0=127.0.0.1:9"],
     ),
-    (
-        "forward",
-        &["forward", "--via", "ADDRESS", "-L", "0:127.0.0.1:9"],
-    ),
+    ("forward", &["forward", "ADDRESS", "-L", "0:127.0.0.1:9"]),
 ];
 
 #[test]
@@ -139,7 +136,7 @@ fn one_port_serves_files_udp_and_tcp() {
     assert_eq!(udp.recv(&mut buffer).unwrap(), 8);
 
     let rule = format!("0:{tcp_at}");
-    let mut forward = with(&["forward", "--via", &address, "-L", &rule]);
+    let mut forward = with(&["forward", &address, "-L", &rule]);
     let near = forward.line(" -> ");
     let near = near.split_whitespace().next().unwrap();
     let mut stream = TcpStream::connect(near).unwrap();
@@ -224,7 +221,7 @@ fn a_client_of_a_service_that_is_not_offered_is_told_what_to_check() {
     assert!(said.contains("the file of `weftline serve`"), "{said}");
     assert_eq!(client.end().0, 3);
     // A host that none of them lets in: which service it wanted is not known.
-    let words = ["forward", "--via", &address, "--peer", &peer, "-D", "0"];
+    let words = ["forward", &address, "--peer", &peer, "-D", "0"];
     let stranger = start(other.path(), &words);
     let said = serving.line(&format!("refused {}", key(other.path())));
     assert!(said.contains("the list of a service in "), "{said}");
@@ -243,7 +240,7 @@ fn a_server_tells_who_asked_for_a_target_that_is_not_allowed() {
         let (peer, address) = serving.listening();
         let client: &[&str] = match server {
             "relay" => &["relay", "connect", &address, "--udp", "0=127.0.0.1:8"],
-            _ => &["forward", "--via", &address, "-L", "0:127.0.0.1:8"],
+            _ => &["forward", &address, "-L", "0:127.0.0.1:8"],
         };
         let client = start(home.path(), &[client, &["--peer", &peer]].concat());
         assert_eq!(client.end().0, 3);
@@ -324,7 +321,7 @@ fn a_hangup_takes_the_peers_of_all_tables_or_of_none() {
         std::fs::write(home.path().join("serve.toml"), changed).unwrap();
         serving.signal("-HUP");
         serving.line(said);
-        let words = ["forward", "--via", &address, "--peer", &peer, "-D", "0"];
+        let words = ["forward", &address, "--peer", &peer, "-D", "0"];
         let refused = start(other.path(), &words).line("error: ");
         assert!(refused.contains("must allow "), "{refused}");
     }
@@ -374,7 +371,7 @@ fn a_hangup_takes_the_targets_that_the_file_allows_now() {
                 "allow" => ("-L", "0:127.0.0.1:8"),
                 _ => ("-R", "127.0.0.1:8:localhost:1"),
             };
-            ["forward", "--via", &address, "--peer", &peer, rule, what]
+            ["forward", &address, "--peer", &peer, rule, what]
                 .map(str::to_owned)
                 .into()
         };

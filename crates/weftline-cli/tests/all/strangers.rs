@@ -261,7 +261,7 @@ async fn answer(words: &[&str], said: &[u8]) -> Program {
 const CLIENTS: [&[&str]; 3] = [
     &["send", "f", "ADDRESS"],
     &["relay", "connect", "ADDRESS", "--udp", "0=127.0.0.1:9"],
-    &["forward", "--via", "ADDRESS", "-L", "0:127.0.0.1:9"],
+    &["forward", "ADDRESS", "-L", "0:127.0.0.1:9"],
 ];
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,9 +1,10 @@
-//! `weftline forward -T`: connections of programs that know nothing of it. Needs Linux, root, `nft` and a TUN
+//! `-T` of `weftline forward` and `weftline tun`: connections of programs that know nothing of it. Needs Linux, root, `nft` and a TUN
 //! device; elsewhere the test says what is missing.
 
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
@@ -30,14 +31,8 @@ fn programs_reach_a_network_through_the_session_and_a_kill_leaves_nothing_behind
     ip(&lab, Side::A, "-6 route add default dev lab0");
     ip(&lab, Side::B, "addr add 198.51.100.7/32 dev lo");
     ip(&lab, Side::B, "addr add 2001:db8:7::7/128 dev lo");
-    // Both ends have the folder as their home, and so one identity.
-    Running::weftline(&lab, Side::A, folder.path(), "key", "key --quiet").succeeds();
-    let key = fs::read_to_string(folder.path().join("key.log")).unwrap();
-    let key: Value = serde_json::from_str(key.trim()).unwrap();
-    let key = key["fingerprint"].as_str().unwrap();
-    let words = ["sh", "-c", "echo here; exec sleep 1000"];
-    let near = Running::start(&lab, Side::A, folder.path(), "near", &words);
-    near.says("here");
+    let key = key(&lab, folder.path());
+    let near = idle(&lab, folder.path());
     let serving = "forward serve --allow 198.51.100.0/24:7007 --allow [2001:db8:7::/64]:7007";
     let serving = Running::weftline(&lab, Side::B, folder.path(), "serve", serving);
     serving.sees_port(9338);
@@ -51,8 +46,7 @@ fn programs_reach_a_network_through_the_session_and_a_kill_leaves_nothing_behind
     };
     assert!(come_from(PAST), "the path itself is open");
 
-    let with =
-        format!("forward --via 10.77.0.2 --peer {key} -T 198.51.100.0/24 -T 2001:db8:7::/64");
+    let with = format!("forward 10.77.0.2 --peer {key} -T 198.51.100.0/24 -T 2001:db8:7::/64");
     let forward = Running::weftline(&lab, Side::A, folder.path(), "forward", &with);
     forward.says("connected to");
     // The far host connects to itself.
@@ -61,13 +55,7 @@ fn programs_reach_a_network_through_the_session_and_a_kill_leaves_nothing_behind
         near.there(|| TcpStream::connect(NOT_ALLOWED).and_then(|mut tcp| tcp.read(&mut [0])));
     assert_eq!(refused.unwrap_err().kind(), ErrorKind::ConnectionReset);
     forward.says("is not allowed");
-    let tables = || {
-        let list = lab
-            .command(Side::A)
-            .args(["nft", "list", "tables"])
-            .output();
-        String::from_utf8(list.unwrap().stdout).unwrap()
-    };
+    let tables = || tables(&lab);
     assert!(tables().contains("inet weftline-forward-"), "{}", tables());
 
     // Killed.
@@ -80,6 +68,72 @@ fn programs_reach_a_network_through_the_session_and_a_kill_leaves_nothing_behind
     let printed = again.end();
     assert!(printed.contains("\"exit\":143"), "{printed}");
     assert_eq!(tables(), "");
+}
+
+/// A tunnel has a lane for TCP: connections to its own networks too.
+#[test]
+fn a_tunnel_carries_connections_of_programs_as_streams_if_it_is_asked_to() {
+    if !can_emulate_paths() || !has_command("nft", "--version", "nftables") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let lab = path("delay=5ms loss=iid:5%", Some("delay=5ms"), 1);
+    let key = key(&lab, folder.path());
+    let near = idle(&lab, folder.path());
+    let serving = "tun serve --pool 10.99.0.0/24 --allow 10.99.0.1:7007";
+    let serving = Running::weftline(&lab, Side::B, folder.path(), "serve", serving);
+    serving.says("weftline tun ");
+    let inside = "10.99.0.1:7007";
+    let listener = serving.there(|| TcpListener::bind(inside).unwrap());
+    thread::spawn(move || answer(&listener));
+    let tunnel = format!("tun 10.77.0.2 --peer {key}");
+    let plain = Running::weftline(&lab, Side::A, folder.path(), "plain", &tunnel);
+    plain.says("connected to");
+    // The client's own address in the tunnel.
+    let from = near.there(|| ask(inside));
+    assert_ne!(from, IpAddr::from([10, 99, 0, 1]), "inside the tunnel");
+    plain.end();
+
+    let with = format!("{tunnel} -T 10.99.0.0/24");
+    let lane = Running::weftline(&lab, Side::A, folder.path(), "lane", &with);
+    lane.says("connected to");
+    // The server connects to itself.
+    assert_eq!(near.there(|| ask(inside)), IpAddr::from([10, 99, 0, 1]));
+    let refused = "10.99.0.1:7008";
+    let refused = near.there(|| TcpStream::connect(refused).and_then(|mut tcp| tcp.read(&mut [0])));
+    assert_eq!(refused.unwrap_err().kind(), ErrorKind::ConnectionReset);
+    lane.says("is not allowed");
+    let report = lane.report();
+    let connections = &report["lane"]["connections"];
+    assert_eq!(
+        (&connections["done"], &connections["refused"]),
+        (&1.into(), &1.into())
+    );
+    assert_eq!(tables(&lab), "");
+}
+
+/// The fingerprint of both ends: they have the folder as their home, and so one identity.
+fn key(lab: &Lab, folder: &Path) -> String {
+    Running::weftline(lab, Side::A, folder, "key", "key --quiet").succeeds();
+    let key = fs::read_to_string(folder.join("key.log")).unwrap();
+    let key: Value = serde_json::from_str(key.trim()).unwrap();
+    key["fingerprint"].as_str().unwrap().to_owned()
+}
+
+/// A program that does nothing on the near host.
+fn idle(lab: &Lab, folder: &Path) -> Running {
+    let words = ["sh", "-c", "echo here; exec sleep 1000"];
+    let near = Running::start(lab, Side::A, folder, "near", &words);
+    near.says("here");
+    near
+}
+
+fn tables(lab: &Lab) -> String {
+    let list = lab
+        .command(Side::A)
+        .args(["nft", "list", "tables"])
+        .output();
+    String::from_utf8(list.unwrap().stdout).unwrap()
 }
 
 fn host(address: &'static str) -> &'static str {

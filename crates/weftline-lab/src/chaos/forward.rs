@@ -34,7 +34,7 @@ pub(super) fn run(stage: &mut Stage, draws: &mut Draws) -> Result<Done, Fault> {
     let listen = SocketAddr::from((stage.host, LISTEN));
     let (target, rule) = (echo.to_string(), format!("{listen}:{echo}"));
     stage.start(
-        &["forward", "-L", &rule, "--via", "WIRE", "--peer", "PEER"],
+        &["forward", "-L", &rule, "WIRE", "--peer", "PEER"],
         &[
             "forward", "serve", "--allow", &target, "--listen", "SERVER", "--peer", "PEER",
         ],

@@ -1,5 +1,6 @@
 //! `forward` end to end: real sockets on loopback, and losses between its ends.
 
+mod leaving;
 mod limits;
 mod world;
 

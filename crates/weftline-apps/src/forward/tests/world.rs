@@ -65,6 +65,12 @@ impl Serve {
         self
     }
 
+    /// Whose connections are left to the next start.
+    pub(super) fn leaves_connections(mut self) -> Self {
+        self.options.leaves_connections = true;
+        self
+    }
+
     /// With these bounds.
     pub(super) fn bounded(mut self, bounds: Bounds) -> Self {
         self.options.bounds = bounds;
@@ -133,7 +139,7 @@ impl World {
         options.endpoint = config();
         connect(&mut options);
         let client = Client::open(options, |_| {}).await.unwrap();
-        let (near, stopper) = (client.near.clone(), Stopper::new());
+        let (near, stopper) = (client.lane.near.clone(), Stopper::new());
         let task = {
             let stopper = stopper.clone();
             tokio::spawn(async move { client.run(&stopper).await })

@@ -4,6 +4,7 @@ mod addresses;
 mod ends;
 mod fairness;
 mod headers;
+mod lane;
 mod order;
 mod packets;
 mod world;

@@ -148,9 +148,20 @@ impl World {
 
     /// A client with a device of this name, once it is connected.
     pub(super) async fn client(&self, identity: &Identity, name: &str) -> Near {
+        self.client_with(identity, name, |_| {}).await
+    }
+
+    /// As [`client`](Self::client), with other options.
+    pub(super) async fn client_with(
+        &self,
+        identity: &Identity,
+        name: &str,
+        edit: impl FnOnce(&mut ClientOptions),
+    ) -> Near {
         let server = self.at.to_string().parse().unwrap();
         let peer = Some((self.fingerprint, identity.clone()));
-        let options = ClientOptions::new(server, peer, name.to_owned());
+        let mut options = ClientOptions::new(server, peer, name.to_owned());
+        edit(&mut options);
         let (opened, mut opens) = mpsc::unbounded_channel();
         let client = Arc::new(Client::new(options, Channel(opened), |_| {}));
         let (running, stopper) = (client.clone(), Stopper::new());
