@@ -11,7 +11,7 @@ use weftline_proto::{LogEntry, Role};
 use super::text;
 
 /// What makes a record of a JSON text sequence (RFC 7464).
-const RECORD: u8 = 0x1e;
+pub(super) const RECORD: u8 = 0x1e;
 
 /// Whose log it is.
 pub(super) struct About {
@@ -133,7 +133,8 @@ fn record(text: &mut Vec<u8>, put: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) 
 }
 
 /// A file that did not exist, for this user alone.
-fn create(path: &Path) -> io::Result<File> {
+/// A new file that only this user can read.
+pub(super) fn create(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]

@@ -4,6 +4,8 @@
 //! connections several times a second and writes them: a driver only waits while two queues are exchanged.
 
 mod file;
+#[cfg(feature = "quic-qlog")]
+mod quic;
 mod text;
 mod writer;
 
@@ -36,6 +38,9 @@ pub(crate) const CAPACITY: usize = 1 << 17;
 /// There are at most [`EventLogs::MOST`] connections in the folder: the oldest that is over makes room
 /// for a new one, and a connection for which there is no room has no log. Files of earlier processes
 /// are left alone.
+///
+/// With the feature `quic-qlog`, each endpoint, and each connection that is opened, has a file of QUIC's own events too, of at most
+/// `size` bytes.
 #[derive(Clone)]
 pub struct EventLogs(Arc<Logs>);
 

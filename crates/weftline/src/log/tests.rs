@@ -207,3 +207,61 @@ fn what_is_written_without_serde_is_what_serde_writes() {
         assert_eq!(String::from_utf8(text).expect("text"), expected);
     }
 }
+
+/// The records of a file that are QUIC's.
+#[cfg(feature = "quic-qlog")]
+fn quic_records(folder: &Path) -> Vec<Value> {
+    let of_quic = files(folder).into_iter();
+    let of_quic = of_quic.filter(|file| file.to_string_lossy().contains("-quic-"));
+    let texts = of_quic.map(|file| fs::read_to_string(file).expect("text"));
+    let texts: Vec<String> = texts.collect();
+    let records = texts.iter().flat_map(|text| text.split('\u{1e}').skip(1));
+    records
+        .map(|record| serde_json::from_str(record).expect("a whole record"))
+        .collect()
+}
+
+#[cfg(feature = "quic-qlog")]
+#[tokio::test]
+async fn quic_tells_its_own_events_within_the_bound() {
+    use crate::{Allowed, Endpoint, Identity};
+
+    for size in [8 << 20, EventLogs::LEAST_SIZE] {
+        let home = TempDir::new().expect("a folder");
+        let logs = EventLogs::new(home.path(), size);
+        let [near, far] = [(); 2].map(|()| Identity::generate());
+        let (ours, theirs) = (near.fingerprint(), far.fingerprint());
+        let bind = |identity, allowed| {
+            let config = EndpointConfig {
+                event_logs: Some(logs.clone()),
+                ..EndpointConfig::default()
+            };
+            let addr = (Ipv4Addr::LOCALHOST, 0).into();
+            Endpoint::bind(addr, identity, allowed, config).expect("a port")
+        };
+        let server = bind(far, Allowed::only([ours]));
+        let client = bind(near, Allowed::nobody());
+        let addr = server.local_addr().expect("an address");
+        let connection = client.connect(addr, theirs).await.expect("a connection");
+        let accepted = server.accept().await.expect("a connection");
+        let mut sent = 0;
+        // Each packet is an event or more of some 200 bytes at both ends.
+        while sent < 12_000_000 {
+            let receipt = connection.send_message(vec![7; 60_000], None).await;
+            receipt.expect("room").await.expect("delivered");
+            accepted.recv_message().await.expect("a message");
+            sent += 60_000;
+        }
+        connection.close(0, "");
+        accepted.closed().await;
+        let records = quic_records(home.path());
+        let names: Vec<&str> = records.iter().filter_map(|r| r["name"].as_str()).collect();
+        for name in ["transport:packet_sent", "recovery:metrics_updated"] {
+            assert!(names.contains(&name), "{name} is not among {}", names.len());
+        }
+        for file in files(home.path()) {
+            let bytes = fs::metadata(&file).expect("a file").len();
+            assert!(bytes <= size + 4096, "{}: {bytes}", file.display());
+        }
+    }
+}

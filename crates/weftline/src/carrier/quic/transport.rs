@@ -98,6 +98,8 @@ pub(crate) fn transport(
         .datagram_send_buffer_size(send_buffer)
         .enable_segmentation_offload(config.segmentation_offload)
         .ack_frequency_config(Some(acks));
+    #[cfg(feature = "quic-qlog")]
+    transport.qlog_stream(config.event_logs.as_ref().and_then(crate::EventLogs::quic));
     transport.initial_rtt(rtt.unwrap_or(USUAL_RTT).max(SHORTEST_RTT));
     Ok(transport)
 }
