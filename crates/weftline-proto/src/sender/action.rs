@@ -21,6 +21,8 @@ pub enum Action {
         /// A report or the retransmission timer asked for it.
         top_up: bool,
     },
+    /// A repair symbol over this source symbol alone: who has it has the symbol.
+    Copy(Esi),
     /// A datagram without a symbol, which asks for a report.
     Probe,
 }

@@ -71,6 +71,8 @@ pub enum Transmission {
         /// It covers the oldest missing symbol.
         top_up: bool,
     },
+    /// A repair symbol over this source symbol alone, which is of no use to others.
+    Copy(Esi),
     /// A datagram without a symbol, which asks for a report.
     Probe,
 }
@@ -81,7 +83,7 @@ impl Transmission {
         match self {
             Transmission::Source { riders, .. } => riders.into(),
             Transmission::Repair { .. } => 1,
-            Transmission::Probe => 0,
+            Transmission::Copy(_) | Transmission::Probe => 0,
         }
     }
 }

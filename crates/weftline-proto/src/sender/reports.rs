@@ -206,7 +206,13 @@ impl Sender {
                     self.rule.on_fate(block, lost);
                 }
             }
-            Transmission::Probe => {}
+            Transmission::Copy(esi) if !lost => {
+                if let Some(record) = flow.record_mut(esi) {
+                    record.known = true;
+                    flow.lost.remove(esi);
+                }
+            }
+            Transmission::Copy(_) | Transmission::Probe => {}
         }
     }
 

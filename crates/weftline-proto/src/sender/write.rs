@@ -141,6 +141,24 @@ impl Sender {
         true
     }
 
+    /// Writes a repair datagram over one symbol. Returns false if the encoder does not hold it.
+    pub(crate) fn send_copy(
+        &mut self,
+        now: Time,
+        path: usize,
+        esi: Esi,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        if !self.put_repair(now, path, &(esi..esi + 1), out) {
+            debug_assert!(false, "symbol {esi} is not held");
+            out.clear();
+            return false;
+        }
+        self.answer_probe(path);
+        self.on_sent(now, path, Transmission::Copy(esi), out.len());
+        true
+    }
+
     /// Writes header and coded symbol of a repair. Returns false if the encoder does not hold the
     /// window.
     fn put_repair(

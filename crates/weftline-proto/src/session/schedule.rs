@@ -44,7 +44,10 @@ impl Session {
         // Another path may not send it after all.
         self.paths[path].paced_until = Some(now + LEFT);
         let new = Action::New;
-        let repairs = matches!(action, Action::Repair { .. } | Action::Again(_));
+        let repairs = matches!(
+            action,
+            Action::Repair { .. } | Action::Copy(_) | Action::Again(_)
+        );
         let fits = repairs && pending && self.sender.has_room();
         (fits && !self.is_for_another(now, path, &new)).then_some(new)
     }
@@ -58,7 +61,7 @@ impl Session {
             Action::Probe => false,
             _ if path != self.sender.main() && !self.is_usable(path) => true,
             Action::New | Action::FillBlock => !self.helps(now, path),
-            Action::Repair { .. } | Action::Again(_) => self.is_late(now, path),
+            Action::Repair { .. } | Action::Copy(_) | Action::Again(_) => self.is_late(now, path),
         }
     }
 

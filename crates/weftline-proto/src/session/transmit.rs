@@ -185,6 +185,11 @@ impl Session {
                     state.carried.sent.top_up_symbols += u64::from(top_up);
                 }
             }
+            Action::Copy(esi) => {
+                if self.sender.send_copy(now, path, esi, out) {
+                    self.paths[path].carried.sent.repair_symbols += 1;
+                }
+            }
             Action::Probe => {
                 self.paths[path].probe_due = false;
                 self.send_probe(now, path, out);

@@ -14,6 +14,8 @@ use crate::time::Time;
 const PART: f64 = 0.02;
 /// Unspent, this many bytes of it are kept.
 const MOST: f64 = 16_384.0;
+/// Bytes of the headers of a datagram, about.
+const HEADERS: f64 = 60.0;
 /// A copy leaves this part of a round trip after its symbol, so that a short run of losses does not take both.
 const AFTER: u32 = 32;
 /// More symbols do not wait for their copies.
@@ -26,43 +28,35 @@ pub(super) struct Copies {
     allowance: f64,
     /// Mean bytes of a source symbol.
     usual: f64,
-    /// The repair that leaves next is a copy.
-    is_chosen: bool,
 }
 
 impl Copies {
     /// A source symbol has left for the first time; short ones are copied if that is `wanted`.
     pub(super) fn on_source(&mut self, at: &Situation<'_>, esi: Esi, wanted: bool) {
         let bytes = at.symbol_bytes(esi) as f64;
+        let cost = bytes + HEADERS;
         self.usual += (bytes - self.usual) / 32.0;
-        self.allowance = (self.allowance + PART * bytes).min(MOST);
-        let is_short = bytes < self.usual / 2.0 && bytes <= self.allowance;
+        self.allowance = (self.allowance + PART * cost).min(MOST);
+        let is_short = bytes < self.usual / 2.0 && cost <= self.allowance;
         if wanted && is_short && self.waiting.len() < WAITING {
-            self.allowance -= bytes;
+            self.allowance -= cost;
             self.waiting.push_back((esi, at.now() + at.srtt() / AFTER));
         }
     }
 
     /// The symbol whose copy is due.
     pub(super) fn next(&mut self, at: &Situation<'_>) -> Option<Esi> {
-        while let Some(&(esi, due)) = self.waiting.front() {
-            if at.is_known(esi) {
-                self.waiting.pop_front();
-                continue;
+        loop {
+            let &(esi, due) = self.waiting.front()?;
+            if !at.is_known(esi) {
+                return (due <= at.now()).then_some(esi);
             }
-            let is_due = due <= at.now();
-            self.is_chosen = is_due;
-            return is_due.then_some(esi);
-        }
-        None
-    }
-
-    /// A repair has left; whether it was a copy.
-    pub(super) fn on_repair(&mut self) -> bool {
-        let was_chosen = std::mem::take(&mut self.is_chosen);
-        if was_chosen {
             self.waiting.pop_front();
         }
-        was_chosen
+    }
+
+    /// A copy has left.
+    pub(super) fn on_copy(&mut self, esi: Esi) {
+        self.waiting.retain(|(waiting, _)| *waiting != esi);
     }
 }

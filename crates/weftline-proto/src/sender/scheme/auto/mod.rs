@@ -52,7 +52,7 @@ impl Rule for AutoRule {
             }
         }
         if let Some(esi) = self.copies.next(at) {
-            return Some(Action::repair(esi..esi + 1));
+            return Some(Action::Copy(esi));
         }
         if is_held_back {
             if at.missing() > 0
@@ -95,8 +95,7 @@ impl Rule for AutoRule {
 
     fn on_sent(&mut self, at: &Situation<'_>, transmission: Transmission) {
         match transmission {
-            // It is of no use to other symbols.
-            Transmission::Repair { .. } if self.copies.on_repair() => return,
+            Transmission::Copy(esi) => self.copies.on_copy(esi),
             Transmission::Source {
                 esi, again: false, ..
             } => {

@@ -508,7 +508,7 @@ fn effect(kind: Transmission) -> Effect {
             is_source: false,
             repairs: 1,
         },
-        Transmission::Probe => Effect::default(),
+        Transmission::Copy(_) | Transmission::Probe => Effect::default(),
     }
 }
 
