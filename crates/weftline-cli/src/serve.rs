@@ -64,12 +64,12 @@ pub(crate) struct ServeArgs {
     /// Where it listens, and which clients may use all services
     #[command(flatten)]
     listen: ListenOptions,
-    /// What the clients of all services may take.
-    #[command(flatten)]
-    limits: LimitOptions,
     /// Print a line of statistics this often
     #[arg(long, value_name = "TIME", value_parser = stats)]
     stats: Option<Duration>,
+    /// What the clients of all services may take.
+    #[command(flatten)]
+    limits: LimitOptions,
     /// Key file of this host; created on first use [default: ~/.config/weftline/identity.pem]
     #[arg(long, value_name = "FILE", help_heading = "Session")]
     identity: Option<PathBuf>,

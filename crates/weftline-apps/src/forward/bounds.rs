@@ -91,11 +91,6 @@ impl Bounds {
         self.connections
     }
 
-    /// Most bytes of each connection that may wait for a reader.
-    pub(super) fn buffer(&self) -> usize {
-        self.buffer
-    }
-
     /// How long a stopping end waits for connections to finish.
     pub fn drain(&self) -> Duration {
         self.drain

@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use weftline::{ReadHalf, Stream, WriteHalf};
 
 use super::counts::{Carried, Ended};
-use super::moving::{Moving, Parked, Place};
+use super::moving::{Moving, Parked, Place, Waiting};
 use super::socks;
 use super::wire::{Reply, Request, Status, WireError};
 
@@ -84,7 +84,7 @@ pub(super) async fn accepted(
         return Err(Reply::new(Status::Other, "the session failed"));
     }
     if !by_socks {
-        return pump(tcp, stream, true, Vec::new(), within).await;
+        return pump(tcp, stream, true, Waiting::default(), within).await;
     }
     let answer = timeout(ANSWER, Reply::expect(&mut stream)).await;
     if let Err(reply) = answer.unwrap_or_else(|_| Err(no_answer())) {
@@ -92,7 +92,7 @@ pub(super) async fn accepted(
         return Err(reply);
     }
     match socks::reply(&mut tcp, Status::Done).await {
-        Ok(()) => pump(tcp, stream, false, Vec::new(), within).await,
+        Ok(()) => pump(tcp, stream, false, Waiting::default(), within).await,
         Err(_) => Ok(Outcome::Ended(Ended::Broken)),
     }
 }
@@ -108,11 +108,11 @@ pub(super) async fn refuse(mut tcp: TcpStream, by_socks: bool, status: Status) {
     }
 }
 
-/// Carries a connection to a target for a stream that the peer opened, after these bytes that wait for it.
+/// Carries a connection to a target for a stream that the peer opened, after what waits.
 pub(super) async fn connected(
     tcp: TcpStream,
     mut stream: Stream,
-    waiting: Vec<u8>,
+    waiting: Waiting,
     within: Within<'_>,
 ) -> Outcome {
     let done = Reply::new(Status::Done, "");
@@ -124,32 +124,31 @@ pub(super) async fn connected(
     carried.unwrap_or(Outcome::Ended(Ended::Broken))
 }
 
-/// Goes on with a connection over a stream of another session.
+/// Asks the peer over a stream of another session to go on with a connection.
 ///
 /// # Errors
-/// The peer refuses: the connection is over. If the session failed, the connection is returned.
-pub(super) async fn resumed(
-    parked: Parked,
+/// The peer refuses. Without an error and without a stream, the session has failed.
+pub(super) async fn ask_to_resume(
+    token: &str,
     mut stream: Stream,
-    within: Within<'_>,
-) -> Result<Outcome, Result<Parked, Reply>> {
-    let request = Request::Resume(parked.token.clone());
+) -> Result<Option<Stream>, Reply> {
+    let request = Request::Resume(token.to_owned());
     if stream.write_all(&request.bytes()).await.is_err() {
-        return Err(Ok(parked));
+        return Ok(None);
     }
-    let refused = match timeout(ANSWER, Reply::read(&mut stream)).await {
-        Ok(Ok(reply)) => reply.good().err(),
-        Ok(Err(WireError::Stream(_))) => return Err(Ok(parked)),
-        Ok(Err(error)) => Some(error.into()),
-        Err(_) => Some(no_answer()),
-    };
-    if let Some(reply) = refused {
-        reset(parked.tcp);
-        return Err(Err(reply));
+    match timeout(ANSWER, Reply::read(&mut stream)).await {
+        Ok(Ok(reply)) => reply.good().map(|_| Some(stream)),
+        Ok(Err(WireError::Stream(_))) => Ok(None),
+        Ok(Err(error)) => Err(error.into()),
+        Err(_) => Err(no_answer()),
     }
+}
+
+/// Goes on with a connection over this stream of another session.
+pub(super) async fn resumed(parked: Parked, stream: Stream, within: Within<'_>) -> Outcome {
     drop(parked.stream);
     let carried = pump(parked.tcp, stream, false, parked.waiting, within).await;
-    carried.map_err(Err)
+    carried.unwrap_or(Outcome::Ended(Ended::Broken))
 }
 
 /// Carries both directions to their ends, after the peer's reply if that is still to come, or until the connection
@@ -158,7 +157,7 @@ async fn pump(
     mut tcp: TcpStream,
     stream: Stream,
     reply_to_come: bool,
-    waiting: Vec<u8>,
+    waiting: Waiting,
     Within { moving, counts }: Within<'_>,
 ) -> Result<Outcome, Reply> {
     let place = moving.enter(stream.id().0);
@@ -167,7 +166,8 @@ async fn pump(
     let _ = tcp.set_zero_linger();
     let carried = {
         let (mut tcp_read, mut tcp_write) = tcp.split();
-        let mut out = pin!(outward(&mut tcp_read, &mut write, counts, &place));
+        let Waiting { inward: early, out } = waiting;
+        let mut out = pin!(outward(&mut tcp_read, &mut write, out, counts, &place));
         let mut out_ended = None;
         let mut answer = Ok(String::new());
         if reply_to_come {
@@ -197,12 +197,15 @@ async fn pump(
             };
         }
         place.ready();
-        let inward = inward(&mut read, &mut tcp_write, waiting, counts, &place);
+        let inward = inward(&mut read, &mut tcp_write, early, counts, &place);
         match (answer, out_ended) {
             (Err(reply), _) => Err(reply),
             (Ok(_), Some(Err(broke))) => Ok(Err(broke)),
-            (Ok(_), Some(Ok(()))) => Ok(inward.await),
-            (Ok(_), None) => Ok(tokio::try_join!(out, inward).map(|((), rest)| rest)),
+            (Ok(_), Some(Ok(out))) => Ok(inward.await.map(|inward| Waiting { inward, out })),
+            (Ok(_), None) => {
+                let both = tokio::try_join!(inward, out);
+                Ok(both.map(|(inward, out)| Waiting { inward, out }))
+            }
         }
     };
     match carried {
@@ -227,37 +230,60 @@ async fn pump(
     }
 }
 
-/// Carries what the program writes to its end, or until the connection leaves its session.
+/// Carries what the program writes, after these bytes, to its end, or until the connection leaves its session; returns
+/// what the stream has not taken then.
 async fn outward(
     tcp: &mut TcpRead<'_>,
     stream: &mut WriteHalf,
+    unsent: Vec<u8>,
     counts: &Carried<'_>,
     place: &Place<'_>,
-) -> Result<(), Broke> {
-    let mut buffer = vec![0; CHUNK];
+) -> Result<Vec<u8>, Broke> {
     let mut asked = pin!(place.asked());
     let (mut written, mut stays) = (0, false);
+    let (mut buffer, mut begin) = (unsent, 0);
     loop {
-        let read = tokio::select! {
-            read = tcp.read(&mut buffer) => read,
+        let is_waiting = begin < buffer.len();
+        if !is_waiting {
+            begin = 0;
+            empty(&mut buffer);
+        }
+        let step = async {
+            match is_waiting {
+                true => {
+                    let taken = stream.write(&buffer[begin..]).await;
+                    taken.map_err(|_| Broke::Stream)
+                }
+                false => tcp.read(&mut buffer).await.map_err(|_| Broke::Tcp),
+            }
+        };
+        let len = tokio::select! {
+            len = step => len?,
             () = &mut asked, if !stays => {
+                if !is_waiting {
+                    buffer.clear();
+                }
                 place.paused(written);
                 if place.moves().await.is_some() {
-                    return Ok(());
+                    return Ok(buffer.split_off(begin));
                 }
                 stays = true;
                 continue;
             }
         };
-        let len = read.map_err(|_| Broke::Tcp)?;
-        if len == 0 {
-            place.paused(written);
-            return stream.finish().map_err(|_| Broke::Stream);
+        match is_waiting {
+            true => {
+                begin += len;
+                written += len as u64;
+                counts.out(len);
+            }
+            false if len == 0 => {
+                place.paused(written);
+                let finished = stream.finish().map(|()| Vec::new());
+                return finished.map_err(|_| Broke::Stream);
+            }
+            false => buffer.truncate(len),
         }
-        let sent = stream.write_all(&buffer[..len]).await;
-        sent.map_err(|_| Broke::Stream)?;
-        written += len as u64;
-        counts.out(len);
     }
 }
 
@@ -299,7 +325,7 @@ async fn inward(
             continue;
         }
         begin = 0;
-        buffer.resize(CHUNK, 0);
+        empty(&mut buffer);
         let len = tokio::select! {
             len = stream.read(&mut buffer) => len.map_err(|_| Broke::Stream)?,
             bytes = &mut moves => {
@@ -318,11 +344,21 @@ async fn inward(
     // Nothing more is written here: a program that does not read would make the move wait.
     let mut rest = buffer.split_off(begin);
     let left = all.unwrap_or(read).saturating_sub(read);
-    let mut taken = stream.take(left.min(place.most()));
-    match taken.read_to_end(&mut rest).await {
+    if !place.has_room(left.saturating_add(rest.len() as u64)) {
+        return Err(Broke::Stream);
+    }
+    match stream.take(left).read_to_end(&mut rest).await {
         Ok(len) if len as u64 == left => Ok(rest),
         _ => Err(Broke::Stream),
     }
+}
+
+/// Room for one read, and no more.
+fn empty(buffer: &mut Vec<u8>) {
+    if buffer.capacity() > CHUNK {
+        *buffer = Vec::new();
+    }
+    buffer.resize(CHUNK, 0);
 }
 
 fn is_reset(error: &io::Error) -> bool {

@@ -13,12 +13,13 @@ use super::counts::{Carried, Ended};
 use super::dial::{self, HEADER};
 use super::event::Event;
 use super::listeners::PAUSE;
-use super::moving::{self, Halves, Left, Moving};
+use super::moving::{self, Halves, Left, Moving, Waiting};
 use super::service::Service;
 use super::wire::{Reply, Request, Status};
 use crate::allow::{Refused, permit};
 use crate::error::SessionError;
 use crate::lock::lock;
+use crate::on_drop::OnDrop;
 use crate::quota::Place;
 use crate::target::Target;
 
@@ -36,7 +37,7 @@ pub(super) struct Far {
 impl Far {
     pub(super) fn new(service: Arc<Service>, connection: Connection, place: Arc<Place>) -> Self {
         Far {
-            moving: Moving::new(service.options.bounds.buffer()),
+            moving: Moving::new(service.room.clone()),
             streams: Mutex::default(),
             service,
             connection,
@@ -87,6 +88,12 @@ impl Far {
             // The stream carries no data in either direction.
             Err(_) => return,
         };
+        // Who is nobody is let in nowhere.
+        if self.connection.peer().is_none() {
+            let reply = Reply::new(Status::NotAllowed, "this end does not know who asks");
+            dial::answer(stream, reply).await;
+            return;
+        }
         match request {
             Request::Ask(target) => {
                 let answer = match (target.is_empty(), parse(&target)) {
@@ -176,7 +183,7 @@ impl Far {
                 let (tcp, stream) = dial::connect(stream, &target, addresses).await?;
                 let counts = self.counts(&target.to_string());
                 let within = self.within(&counts);
-                let outcome = carry::connected(tcp, stream, Vec::new(), within).await;
+                let outcome = carry::connected(tcp, stream, Waiting::default(), within).await;
                 Ok(self.ended(outcome, target.to_string()))
             }
             Err(reply) => Err(dial::answer(stream, reply).await),
@@ -253,6 +260,8 @@ impl Far {
         let Ok(Ok(Some(mut theirs))) = timeout(carry::ANSWER, theirs).await else {
             return;
         };
+        // Whatever happens from here on, no connection waits for ever.
+        let _settled = OnDrop(|| self.moving.give_up());
         self.moving.pause().await;
         let ours = self.moving.claim(|stream| theirs.contains_key(&stream));
         theirs.retain(|stream, _| ours.contains_key(stream));
@@ -262,7 +271,7 @@ impl Far {
         self.moving.parked().await;
         if told {
             // The client ends the stream when it has read what this end has written.
-            let _ = timeout(moving::PAUSE, stream.read_u8()).await;
+            let _ = timeout(moving::ARRIVE, stream.read_u8()).await;
         }
     }
 

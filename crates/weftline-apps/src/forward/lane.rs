@@ -61,7 +61,13 @@ impl Lane {
             entries.push((listener.local_addr().map_err(failed)?, entry.clone()));
             listeners.push((listener, entry.clone()));
         }
-        let near = Near::new(entries, reverse, &bounds, wait, on_event.clone());
+        let near = Near::new(
+            entries,
+            reverse,
+            bounds.connections(),
+            wait,
+            on_event.clone(),
+        );
         let near = Arc::new(near);
         let mut listening = JoinSet::new();
         for (listener, entry) in listeners {

@@ -46,6 +46,6 @@ pub use counts::Snapshot;
 pub use event::Event;
 pub use fuzzing::fuzz_entry;
 pub use lane::Lane;
-pub use moving::Left;
+pub use moving::{Left, Waiting};
 pub use options::{ClientOptions, Entry, OpenError, ServerOptions};
 pub use server::Server;

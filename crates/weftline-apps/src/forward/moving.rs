@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::future::pending;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -17,10 +18,19 @@ use weftline::{Fingerprint, ReadHalf, WriteHalf};
 use super::wire::WireError;
 use crate::lock::lock;
 
-/// How long connections may take to pause, and then to read what the peer has written.
-pub(super) const PAUSE: Duration = Duration::from_secs(5);
+/// How long connections may take to be made.
+const MADE: Duration = Duration::from_secs(1);
+/// How long connections may take to pause.
+const PAUSE: Duration = Duration::from_secs(3);
+/// How long connections may take to read what the peer has written.
+pub(super) const ARRIVE: Duration = Duration::from_secs(10);
 /// How long a connection waits for a session that goes on with it.
-pub(super) const WAITS: Duration = Duration::from_secs(60);
+pub(super) const WAITS: Duration = match cfg!(test) {
+    true => Duration::from_secs(3),
+    false => Duration::from_secs(60),
+};
+/// Most bytes that connections which move may hold together, beside what the kernel holds.
+const MOST_HELD: u64 = 256 << 20;
 /// Most connections of a session that move.
 const MOST: u32 = 16_384;
 
@@ -30,13 +40,22 @@ pub(super) type Written = BTreeMap<u64, u64>;
 /// The connections of one session, and whether they are to leave it.
 #[derive(Debug)]
 pub(super) struct Moving {
-    /// Most bytes of a connection that may be under way.
-    most: u64,
+    room: Room,
     asked: watch::Sender<bool>,
     seats: Mutex<BTreeMap<u64, Seat>>,
     changed: Notify,
     /// What moves, once that is known.
     moved: watch::Sender<Option<Moved>>,
+}
+
+/// Bytes that connections which move may still hold, those of one session or of a whole server.
+#[derive(Clone, Debug)]
+pub(super) struct Room(Arc<AtomicU64>);
+
+impl Default for Room {
+    fn default() -> Self {
+        Room(Arc::new(AtomicU64::new(MOST_HELD)))
+    }
 }
 
 /// A connection, by the number of its stream.
@@ -65,10 +84,18 @@ pub(super) struct Parked {
     pub(super) tcp: TcpStream,
     /// What another session calls it by.
     pub(super) token: String,
-    /// Bytes of the peer that TCP has not taken yet.
-    pub(super) waiting: Vec<u8>,
+    pub(super) waiting: Waiting,
     /// Kept until the session is over: without it the peer could not read what was written.
     pub(super) stream: Halves,
+}
+
+/// Bytes between a connection and its stream, which neither has taken yet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Waiting {
+    /// From the peer to the connection.
+    pub inward: Vec<u8>,
+    /// From the connection to the peer.
+    pub out: Vec<u8>,
 }
 
 /// A connection of a client that a stopping server leaves to its next start.
@@ -80,17 +107,17 @@ pub struct Left {
     pub token: String,
     /// The target, or who has connected.
     pub to: String,
-    /// Bytes of the client that the connection has not taken yet.
-    pub waiting: Vec<u8>,
+    /// What waits for either end.
+    pub waiting: Waiting,
     /// The connection. Whoever closes it resets it.
     pub tcp: std::net::TcpStream,
 }
 
 impl Moving {
-    /// A session without connections, each of which may have this many bytes under way.
-    pub(super) fn new(most: usize) -> Self {
+    /// A session without connections.
+    pub(super) fn new(room: Room) -> Self {
         Moving {
-            most: most as u64,
+            room,
             asked: watch::Sender::default(),
             seats: Mutex::default(),
             changed: Notify::new(),
@@ -101,9 +128,12 @@ impl Moving {
     /// Asks all connections to pause, and waits until they do, for a bounded time.
     pub(super) async fn pause(&self) {
         self.asked.send_replace(true);
-        let paused = self.until(|seat| !seat.is_ready || seat.written.is_some());
-        // Those that have not paused stay.
-        let _ = timeout(PAUSE, paused).await;
+        // Those that are being made are given a moment; those that have not paused then stay.
+        let all = self.until(|seat| seat.is_ready && seat.written.is_some());
+        if timeout(MADE, all).await.is_err() {
+            let made = self.until(|seat| !seat.is_ready || seat.written.is_some());
+            let _ = timeout(PAUSE, made).await;
+        }
     }
 
     /// What the connections have written that have paused and are among `those`; they wait for
@@ -125,9 +155,21 @@ impl Moving {
         self.moved.send_replace(Some(Moved { key, theirs }));
     }
 
+    /// None moves, unless it is known already which do.
+    pub(super) fn give_up(&self) {
+        self.moved.send_if_modified(|moved| {
+            let is_open = moved.is_none();
+            moved.get_or_insert_with(|| Moved {
+                key: String::new(),
+                theirs: Arc::default(),
+            });
+            is_open
+        });
+    }
+
     /// Waits until those that move have read what the peer has written, for a bounded time.
     pub(super) async fn parked(&self) {
-        let _ = timeout(PAUSE, self.until(|seat| !seat.is_claimed)).await;
+        let _ = timeout(ARRIVE, self.until(|seat| !seat.is_claimed)).await;
     }
 
     async fn until(&self, all: impl Fn(&Seat) -> bool) {
@@ -191,9 +233,12 @@ impl Place<'_> {
         theirs.get(&self.stream).copied()
     }
 
-    /// Most bytes that the peer may have under way.
-    pub(super) fn most(&self) -> u64 {
-        self.moving.most
+    /// Takes room for bytes that the connection holds when it has moved, if there is some.
+    pub(super) fn has_room(&self, bytes: u64) -> bool {
+        let room = &self.moving.room.0;
+        let less = |left: u64| left.checked_sub(bytes);
+        room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less)
+            .is_ok()
     }
 
     /// The connection has ended, or is parked: its token in the latter case. One of which the peer has been told
@@ -272,7 +317,7 @@ mod tests {
 
     #[tokio::test]
     async fn only_paused_connections_of_both_ends_move_and_no_claimed_one_ends_before() {
-        let moving = Moving::new(1000);
+        let moving = Moving::new(Room::default());
         let (first, other, late) = (moving.enter(4), moving.enter(8), moving.enter(12));
         first.ready();
         first.paused(10);

@@ -10,12 +10,11 @@ use tokio::sync::{Semaphore, watch};
 use tokio::time::{sleep, timeout};
 use weftline::{Connection, Stream};
 
-use super::bounds::Bounds;
 use super::carry::{self, Outcome, Within};
 use super::counts::{Carried, Counts, Ended, Snapshot};
 use super::dial::{self, HEADER};
 use super::event::{Event, OnEvent};
-use super::moving::{self, Moving, Parked, WAITS};
+use super::moving::{self, Moving, Room, WAITS, Waiting};
 use super::options::Entry;
 #[cfg(target_os = "linux")]
 use super::redirected;
@@ -37,8 +36,6 @@ pub(super) struct Near {
     /// How long a connection waits for a session.
     wait: Duration,
     session: watch::Sender<Option<Session>>,
-    /// Most bytes of a connection that may be under way.
-    buffer: usize,
     slots: Semaphore,
     connections: u32,
     pub(super) counts: Counts,
@@ -56,17 +53,15 @@ impl Near {
     pub(super) fn new(
         entries: Vec<(SocketAddr, Entry)>,
         reverse: Vec<Target>,
-        bounds: &Bounds,
+        connections: u32,
         wait: Duration,
         on_event: OnEvent,
     ) -> Self {
-        let connections = bounds.connections();
         Near {
             entries,
             reverse,
             wait,
             session: watch::Sender::new(None),
-            buffer: bounds.buffer(),
             slots: Semaphore::new(connections as usize),
             connections,
             counts: Counts::default(),
@@ -77,7 +72,7 @@ impl Near {
     /// From now on connections use this session.
     pub(super) fn attach(&self, connection: Connection) -> Session {
         self.counts.session();
-        let moving = Arc::new(Moving::new(self.buffer));
+        let moving = Arc::new(Moving::new(Room::default()));
         let session = Session { connection, moving };
         self.session.send_replace(Some(session.clone()));
         session
@@ -253,25 +248,22 @@ impl Near {
                 Outcome::Ended(ended) => return Ok(ended),
                 Outcome::Moved(parked) => parked,
             };
-            outcome = match timeout(WAITS, self.resume(parked, counts)).await {
-                Ok(resumed) => resumed?,
-                // Dropped: it is reset.
-                Err(_) => {
-                    let text = "no session has gone on with a connection";
-                    return Err(Reply::new(Status::Unreachable, text));
-                }
-            };
+            // An error drops the connection: it is reset.
+            let found = timeout(WAITS, self.find(&parked.token)).await;
+            let (session, stream) = found.unwrap_or_else(|_| {
+                let text = "no session has gone on with a connection";
+                Err(Reply::new(Status::Unreachable, text))
+            })?;
+            outcome = carry::resumed(parked, stream, session.within(counts)).await;
         }
     }
 
-    async fn resume(&self, parked: Parked, counts: &Carried<'_>) -> Result<Outcome, Reply> {
-        let mut parked = parked;
+    /// The next session whose peer goes on with this connection, and the stream for it.
+    async fn find(&self, token: &str) -> Result<(Session, Stream), Reply> {
         loop {
             let (session, stream) = self.stream().await;
-            match carry::resumed(parked, stream, session.within(counts)).await {
-                Ok(outcome) => return Ok(outcome),
-                Err(Err(reply)) => return Err(reply),
-                Err(Ok(back)) => parked = back,
+            if let Some(stream) = carry::ask_to_resume(token, stream).await? {
+                return Ok((session, stream));
             }
             sleep(PAUSE).await;
         }
@@ -294,7 +286,7 @@ impl Near {
         let (tcp, stream) = dial::connect(stream, target, addresses).await?;
         let counts = self.counts.carry(peer.to_string(), target.to_string());
         let within = session.within(&counts);
-        let carried = carry::connected(tcp, stream, Vec::new(), within).await;
+        let carried = carry::connected(tcp, stream, Waiting::default(), within).await;
         self.to_its_end(carried, &counts).await
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use weftline::{Connection, Refusal};
 
 use super::counts::Snapshot;
@@ -26,6 +26,10 @@ use crate::stopper::Stopper;
 
 /// At the end, how long data in flight may take to be acknowledged, and connections to be reset.
 const SETTLE: Duration = Duration::from_secs(1);
+
+/// How long a server that leaves its connections takes to stop, at most: until they have left their sessions, and others are
+/// over. A service manager does not wait much longer.
+const WHOLE: Duration = Duration::from_secs(10);
 
 /// The server end of `forward`, for [`host`](crate::host::host).
 pub struct Server {
@@ -136,7 +140,10 @@ impl host::Service for Server {
     }
 
     fn check(&self) {
-        self.service.forget();
+        // What has just left waits for the next start.
+        if !self.service.is_leaving() {
+            self.service.forget();
+        }
     }
 
     fn turned_away(&self, refusal: &Refusal) {
@@ -147,12 +154,19 @@ impl host::Service for Server {
     fn drain(self: Arc<Self>, stopper: Stopper) -> Work<()> {
         Box::pin(async move {
             let service = &self.service;
-            service.leaving.send_replace(true);
+            let mut patience = service.options.bounds.drain();
             if service.options.leaves_connections {
-                self.let_go().await;
+                // Those that have left wait for the next start meanwhile.
+                patience = patience.min(WHOLE);
+                let began = Instant::now();
+                tokio::select! {
+                    _ = timeout(patience, self.let_go()) => {}
+                    () = stopper.insisted() => return,
+                }
+                patience = patience.saturating_sub(began.elapsed());
             }
+            service.leaving.send_replace(true);
             let open = self.snapshot().open;
-            let patience = service.options.bounds.drain();
             if open > 0 {
                 (service.on_event)(Event::Draining { open, patience });
             }

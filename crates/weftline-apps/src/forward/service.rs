@@ -12,7 +12,7 @@ use weftline::Fingerprint;
 use super::counts::Counts;
 use super::event::OnEvent;
 use super::listeners::Listeners;
-use super::moving::{Left, WAITS};
+use super::moving::{Left, Room, WAITS};
 use super::options::ServerOptions;
 use super::wire::{Reply, Status};
 use crate::lock::lock;
@@ -43,6 +43,8 @@ pub(super) struct Service {
     connections: Arc<Quota>,
     /// Turns true once, when nothing new may start.
     pub(super) leaving: watch::Sender<bool>,
+    /// For connections that leave their sessions.
+    pub(super) room: Room,
     /// Connections that are in no session, and since when, by whose they are and what they are called.
     kept: Mutex<BTreeMap<(Fingerprint, String), (Instant, Left)>>,
 }
@@ -63,6 +65,7 @@ impl Service {
             listeners: Listeners::default(),
             running: Semaphore::new(MOST_RUNNING as usize),
             leaving: watch::Sender::new(false),
+            room: Room::default(),
             kept: Mutex::default(),
         }
     }

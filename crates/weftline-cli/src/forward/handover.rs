@@ -2,38 +2,39 @@
 //! FileDescriptorStoreMax=).
 //!
 //! The manager gets each socket, and a file in memory that says what they are: for each a line of JSON, and the bytes
-//! that the socket has not taken yet.
+//! that wait for the socket and for the peer.
 
 use std::env;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
 use std::os::fd::{AsFd, OwnedFd};
 
 use anyhow::{Context, Result};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::net::sockopt::socket_cookie;
 use sd_notify::{NotifyState, notify_with_fds};
 use serde::{Deserialize, Serialize};
-use weftline_apps::forward::Left;
+use weftline_apps::forward::{Left, Waiting};
 
 /// Names of what the manager keeps.
 const CONNECTION: &str = "weftline-connection";
 const STATE: &str = "weftline-connections";
-/// More bytes do not wait for a connection.
-const MOST_WAITING: usize = 64_000_000;
+/// More bytes do not wait for a connection, either way.
+const MOST_WAITING: usize = 200_000_000;
 
 /// What the file says of a connection.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Entry {
-    /// Its addresses here and there, which tell the sockets apart.
-    local: SocketAddr,
-    remote: SocketAddr,
+    /// The kernel's number of the socket.
+    cookie: u64,
     peer: String,
     token: String,
     to: String,
-    /// Bytes after the line.
-    waiting: usize,
+    /// Bytes after the line: for the socket, and then for the peer.
+    inward: usize,
+    out: usize,
 }
 
 /// Whether there is a service manager.
@@ -63,10 +64,11 @@ pub(super) fn hand_over(left: Vec<Left>) -> Result<usize> {
         ];
         notify_with_fds(&state, &[fd.as_fd()])
     };
+    // If there is room for some only, the file is worth the most.
+    keep(STATE, &file).context("the service manager")?;
     for one in &left {
         keep(CONNECTION, &one.tcp).context("the service manager")?;
     }
-    keep(STATE, &file).context("the service manager")?;
     Ok(left.len())
 }
 
@@ -98,19 +100,20 @@ pub(super) fn take_over() -> Result<Vec<Left>> {
 
 fn write(file: &mut File, left: &Left) -> Result<()> {
     let entry = Entry {
-        local: left.tcp.local_addr()?,
-        remote: left.tcp.peer_addr()?,
+        cookie: socket_cookie(&left.tcp)?,
         peer: left.peer.to_string(),
         token: left.token.clone(),
         to: left.to.clone(),
-        waiting: left.waiting.len(),
+        inward: left.waiting.inward.len(),
+        out: left.waiting.out.len(),
     };
     writeln!(file, "{}", serde_json::to_string(&entry)?)?;
-    file.write_all(&left.waiting)?;
+    file.write_all(&left.waiting.inward)?;
+    file.write_all(&left.waiting.out)?;
     Ok(())
 }
 
-/// The connections that these files describe. A socket that has ended, or that no file knows, is closed.
+/// The connections that these files describe. A socket that no file knows is closed.
 fn read(files: Vec<OwnedFd>, mut sockets: Vec<TcpStream>) -> Result<Vec<Left>> {
     let mut all = Vec::new();
     for file in files {
@@ -121,15 +124,18 @@ fn read(files: Vec<OwnedFd>, mut sockets: Vec<TcpStream>) -> Result<Vec<Left>> {
         while file.read_line(&mut line)? > 0 {
             let entry: Entry = serde_json::from_str(&line)?;
             line.clear();
-            if entry.waiting > MOST_WAITING {
-                return Err(io::Error::from(io::ErrorKind::InvalidData).into());
+            let mut waiting = Waiting::default();
+            for (bytes, into) in [
+                (entry.inward, &mut waiting.inward),
+                (entry.out, &mut waiting.out),
+            ] {
+                if bytes > MOST_WAITING {
+                    return Err(io::Error::from(io::ErrorKind::InvalidData).into());
+                }
+                into.resize(bytes, 0);
+                file.read_exact(into)?;
             }
-            let mut waiting = vec![0; entry.waiting];
-            file.read_exact(&mut waiting)?;
-            let is_it = |tcp: &TcpStream| {
-                let addresses = (tcp.local_addr().ok(), tcp.peer_addr().ok());
-                addresses == (Some(entry.local), Some(entry.remote))
-            };
+            let is_it = |tcp: &TcpStream| socket_cookie(tcp) == Ok(entry.cookie);
             let Some(place) = sockets.iter().position(is_it) else {
                 continue;
             };
@@ -172,7 +178,10 @@ mod tests {
             peer: peer.parse().unwrap(),
             token: format!("key:{number}"),
             to: "target:1".into(),
-            waiting: vec![b'\n'; number * 100_000],
+            waiting: Waiting {
+                inward: vec![b'\n'; number * 100_000],
+                out: vec![b'x'; number],
+            },
             tcp: near.try_clone().unwrap(),
         });
         for one in left {
@@ -193,7 +202,7 @@ mod tests {
             ("key:2", "target:1")
         );
         assert_eq!(
-            (last.peer.to_string().as_str(), last.waiting.len()),
+            (last.peer.to_string().as_str(), last.waiting.inward.len()),
             (peer, 200_000)
         );
         last.tcp.write_all(b"on").unwrap();

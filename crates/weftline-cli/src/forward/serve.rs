@@ -111,7 +111,7 @@ impl ServeArgs {
                 reporter.warn("--hand-over is for services of systemd: connections may finish within --drain-timeout, and then end");
             }
         }
-        let told = reporter.clone();
+        let (told, warned) = (reporter.clone(), reporter.clone());
         let server = Server::new(options, move |event| tell(&event, &told, lists));
         let (seen, ended) = (server.clone(), server.clone());
         Ok(Offer {
@@ -123,7 +123,13 @@ impl ServeArgs {
             start: Box::new(move || {
                 #[cfg(target_os = "linux")]
                 if self.hand_over {
-                    server.adopt(handover::take_over()?);
+                    match handover::take_over() {
+                        Ok(left) => server.adopt(left),
+                        // Their clients learn that they are over.
+                        Err(error) => warned.warn(&format!(
+                            "connections of the last start are lost: {error:#}"
+                        )),
+                    }
                 }
                 Ok(server)
             }),

@@ -48,12 +48,12 @@ pub(crate) struct ServeArgs {
     /// on this host
     #[arg(long, value_name = "NUMBER", default_value = "500", value_parser = most_flows)]
     flows: usize,
-    /// What clients may take.
-    #[command(flatten)]
-    limits: LimitOptions,
     /// Print a line of statistics this often
     #[arg(long, value_name = "TIME", value_parser = stats)]
     stats: Option<Duration>,
+    /// What clients may take.
+    #[command(flatten)]
+    limits: LimitOptions,
     /// How the session is protected and paced, and the identity of this host
     #[command(flatten)]
     pub(crate) session: SessionOptions,

@@ -40,12 +40,12 @@ pub(super) struct ClientArgs {
     /// What goes into the tunnel
     #[command(flatten)]
     network: NetworkOptions,
-    /// Its TCP connections that end at both hosts
-    #[command(flatten)]
-    lane: LaneOptions,
     /// Print a line of statistics this often
     #[arg(long, value_name = "TIME", value_parser = stats)]
     stats: Option<Duration>,
+    /// Its TCP connections that end at both hosts
+    #[command(flatten)]
+    lane: LaneOptions,
     /// How the session is protected and paced, and the identity of this host
     #[command(flatten)]
     session: SessionOptions,

@@ -65,6 +65,9 @@ pub(crate) struct ServeArgs {
     /// Most tunnels of each client at once
     #[arg(long, value_name = "NUMBER", default_value = "4", value_parser = clap::value_parser!(u32).range(1..=1000))]
     tunnels: u32,
+    /// Print a line of statistics this often
+    #[arg(long, value_name = "TIME", value_parser = stats)]
+    stats: Option<Duration>,
     /// Targets of TCP connections that clients may end at both hosts (-T of `weftline tun`), as of
     /// `weftline forward serve`: separated by commas; may be repeated [default: none]
     #[arg(
@@ -79,9 +82,6 @@ pub(crate) struct ServeArgs {
     /// What clients may take.
     #[command(flatten)]
     limits: LimitOptions,
-    /// Print a line of statistics this often
-    #[arg(long, value_name = "TIME", value_parser = stats)]
-    stats: Option<Duration>,
     /// How the session is protected and paced, and the identity of this host
     #[command(flatten)]
     pub(crate) session: SessionOptions,
@@ -130,9 +130,7 @@ impl ServeArgs {
         }
         let mut lane = forward::ServerOptions::default();
         lane.bounds = self.connections.bounds()?;
-        if !self.allow.is_empty() {
-            lane.bounds.apply_beside_messages(&mut config);
-        }
+        lane.bounds.apply_beside_messages(&mut config);
         lane.allow = self.allow.into();
         self.listen.renewed.rules = vec![("allow", lane.allow.clone())];
         let lists = self.listen.lists(Protocol::Tun);

@@ -32,7 +32,7 @@ fn told(socket: &UnixDatagram) -> (String, Option<OwnedFd>) {
 
 /// What the manager keeps when the server has stopped: the connection, and the file.
 fn kept(socket: &UnixDatagram) -> [OwnedFd; 2] {
-    ["weftline-connection", "weftline-connections"].map(|name| {
+    ["weftline-connections", "weftline-connection"].map(|name| {
         let (text, fd) = told(socket);
         assert!(
             text.contains("FDSTORE=1\n") && text.contains("FDPOLL=0\n"),
@@ -69,7 +69,7 @@ fn an_open_connection_goes_on_with_the_next_start_of_its_server() {
     for round in 0..2 {
         server.signal("-TERM");
         server.line("1 connections wait for the next start");
-        let [connection, file] = kept(&socket);
+        let [file, connection] = kept(&socket);
         assert_eq!(server.end_with_output().0, 143);
         // Written while there is no server.
         let meanwhile = format!("meanwhile {round}");

@@ -39,8 +39,8 @@ pub(crate) const CAPACITY: usize = 1 << 17;
 /// for a new one, and a connection for which there is no room has no log. Files of earlier processes
 /// are left alone.
 ///
-/// With the feature `quic-qlog`, each endpoint, and each connection that is opened, has a file of QUIC's own events too, of at most
-/// `size` bytes.
+/// With the feature `quic-qlog`, a server's endpoint, and each connection that is opened, has a file of QUIC's own events too, of at most
+/// `size` bytes: [`EventLogs::MOST`] files besides.
 #[derive(Clone)]
 pub struct EventLogs(Arc<Logs>);
 

@@ -10,6 +10,7 @@ use tokio::time::sleep;
 
 use super::bytes;
 use super::world::{Serve, World, any, broken, draining, echo, echoed, target, to};
+use crate::forward::moving::WAITS;
 use crate::soon::{soon, until};
 
 /// A `forward` to this target whose server leaves its connections. (An impaired path has one client for good, and so
@@ -23,8 +24,7 @@ async fn leaving(target: &str) -> World {
 async fn restart(world: &mut World) {
     world.stop_server().await;
     let left = world.server.left();
-    world.restart_server().await;
-    world.server.adopt(left);
+    world.restart_server_with(left).await;
     world.connected().await;
 }
 
@@ -79,8 +79,7 @@ async fn nothing_of_what_is_under_way_is_lost_or_comes_twice() {
         world.stop_server().await;
         moved += world.server.snapshot().left;
         let left = world.server.left();
-        world.restart_server().await;
-        world.server.adopt(left);
+        world.restart_server_with(left).await;
         world.connected().await;
     }
     assert!(moved >= 2, "{moved}: the transfers were over before");
@@ -90,30 +89,37 @@ async fn nothing_of_what_is_under_way_is_lost_or_comes_twice() {
     until(|| world.near.snapshot().open == 0).await;
 }
 
+/// Both write more than the kernel and the session hold, and read nothing until the server has started again.
 #[tokio::test(flavor = "multi_thread")]
-async fn neither_a_program_that_does_not_read_nor_one_that_waits_keeps_the_server() {
-    const LEN: usize = 3_000_000;
+async fn programs_that_do_not_read_do_not_keep_the_server() {
+    const LEN: usize = 20_000_000;
     let (listener, at) = target().await;
     let mut world = leaving(&at).await;
-    let mut program = world.program().await;
-    let (mut tcp, _) = soon(listener.accept()).await.unwrap();
-    // More than the kernel holds; the program reads none of it.
-    let sending = tokio::spawn(async move {
-        tcp.write_all(&bytes(LEN, 3)).await.unwrap();
-        tcp.shutdown().await.unwrap();
-        tcp
-    });
+    let program = world.program().await;
+    let (tcp, _) = soon(listener.accept()).await.unwrap();
+    let mut reading = Vec::new();
+    let mut sending = Vec::new();
+    for (end, seed) in [(program, 1), (tcp, 2)] {
+        let (read, mut write) = end.into_split();
+        reading.push(read);
+        sending.push(tokio::spawn(async move {
+            write.write_all(&bytes(LEN, seed)).await.unwrap();
+            write.shutdown().await.unwrap();
+            write
+        }));
+    }
     sleep(Duration::from_millis(300)).await;
     restart(&mut world).await;
-    let mut all = Vec::new();
-    soon(program.read_to_end(&mut all)).await.unwrap();
-    assert!(all == bytes(LEN, 3), "{} of {LEN}", all.len());
-    program.write_all(b"late").await.unwrap();
-    program.shutdown().await.unwrap();
-    let mut tcp = sending.await.unwrap();
-    let mut late = Vec::new();
-    soon(tcp.read_to_end(&mut late)).await.unwrap();
-    assert_eq!(late, b"late");
+    assert_eq!(world.near.snapshot().open, 1);
+    assert!(sending.iter().all(|sending| !sending.is_finished()));
+    let [mut here, mut there] = <[_; 2]>::try_from(reading).unwrap();
+    let (mut to_program, mut to_target) = (Vec::new(), Vec::new());
+    let both = tokio::join!(
+        soon(here.read_to_end(&mut to_program)),
+        soon(there.read_to_end(&mut to_target)),
+    );
+    assert_eq!((both.0.unwrap(), both.1.unwrap()), (LEN, LEN));
+    assert!(to_program == bytes(LEN, 2) && to_target == bytes(LEN, 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -139,6 +145,34 @@ async fn connections_that_programs_make_at_the_server_go_on_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_connection_that_has_gone_on_lasts() {
+    let at = echo().await;
+    let mut world = leaving(&at).await;
+    let mut program = world.program().await;
+    echoed(&mut program, b"before").await;
+    restart(&mut world).await;
+    echoed(&mut program, b"soon").await;
+    sleep(WAITS + Duration::from_millis(500)).await;
+    echoed(&mut program, b"and later").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_with_which_nobody_goes_on_is_reset() {
+    let (listener, at) = target().await;
+    let mut world = leaving(&at).await;
+    let mut program = world.program().await;
+    let (mut tcp, _) = soon(listener.accept()).await.unwrap();
+    world.stop_server().await;
+    let left = world.server.left();
+    assert_eq!(left.len(), 1);
+    // Its client does not return: it waits for another server.
+    assert_eq!(broken(&mut program).await, ErrorKind::ConnectionReset);
+    world.near_end.stop();
+    world.restart_server_with(left).await;
+    assert_eq!(broken(&mut tcp).await, ErrorKind::ConnectionReset);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn no_other_client_gets_a_connection_and_none_has_it_twice() {
     let at = echo().await;
     let mut world = leaving(&at).await;
@@ -158,8 +192,7 @@ async fn no_other_client_gets_a_connection_and_none_has_it_twice() {
     };
     // The stranger has the client's key here, so the connection is left for another's.
     left[0].peer = weftline::Identity::generate().fingerprint();
-    world.restart_server().await;
-    world.server.adopt(left);
+    world.restart_server_with(left).await;
     assert!(refused(&world, &token).await, "another's");
     assert!(refused(&world, "key:4").await, "unknown");
     // Its own client is refused as well: the program learns that the connection is over.

@@ -14,7 +14,7 @@ use weftline::{Allowed, ConnectError, Connection, Endpoint, EndpointConfig, Iden
 use crate::allow::Allow;
 use crate::error::SessionError;
 use crate::forward::near::Near;
-use crate::forward::{Bounds, Client, ClientOptions, Entry, Server, ServerOptions};
+use crate::forward::{Bounds, Client, ClientOptions, Entry, Left, Server, ServerOptions};
 use crate::host::{Hosted, host};
 use crate::impaired::{Path, path};
 use crate::protocol::Protocol;
@@ -130,7 +130,8 @@ impl World {
         let home = tempfile::tempdir().unwrap();
         let files = ["a.pem", "b.pem"].map(|name| home.path().join(name));
         let identities = files.map(|file| Identity::load_or_create(&file).unwrap());
-        let (server, budget, far_end, at) = start_server(&identities, any(), &serve).await;
+        let (server, budget, far_end, at) =
+            start_server(&identities, any(), &serve, Vec::new()).await;
         let path = path(link, at);
         let via = path.as_ref().map_or(at, Path::address).to_string();
         let [ours, theirs] = &identities;
@@ -167,7 +168,12 @@ impl World {
 
     /// Starts the server end again, at the same address.
     pub(super) async fn restart_server(&mut self) {
-        let started = start_server(&self.identities, self.at, &self.serve).await;
+        self.restart_server_with(Vec::new()).await;
+    }
+
+    /// As [`restart_server`](Self::restart_server), with connections that an earlier start has left.
+    pub(super) async fn restart_server_with(&mut self, left: Vec<Left>) {
+        let started = start_server(&self.identities, self.at, &self.serve, left).await;
         (self.server, self.budget, self.far_end, _) = started;
     }
 
@@ -233,6 +239,7 @@ async fn start_server(
     identities: &[Identity; 2],
     at: SocketAddr,
     serve: &Serve,
+    left: Vec<Left>,
 ) -> (Arc<Server>, Arc<Budget>, Stoppable, SocketAddr) {
     let [ours, theirs] = identities;
     let mut config = config();
@@ -251,6 +258,7 @@ async fn start_server(
     .await;
     let at = endpoint.local_addr().unwrap();
     let server = Server::new(serve.options.clone(), |_| {});
+    server.adopt(left);
     let stopper = Stopper::new();
     let budget = Budget::new(serve.limits);
     let task = tokio::spawn({
