@@ -151,7 +151,9 @@ pub(super) struct Price {
     looked_at: Time,
     /// Data waits that the path does not take: there is no pause to wait for.
     held_back: bool,
-    /// More waits than the path takes, and losses are repaired nevertheless.
+    /// More waits than the path takes, and has for some round trips.
+    is_long: bool,
+    /// So it is, and losses are repaired nevertheless.
     is_relaxed: bool,
     /// A busy flow on a short path codes nothing but a few repairs after its last symbol.
     is_near: bool,
@@ -183,6 +185,7 @@ impl Price {
             last_sent: now,
             looked_at: now,
             held_back: false,
+            is_long: false,
             is_relaxed: false,
             is_near: false,
         }
@@ -218,6 +221,7 @@ impl Price {
         let full = queue.is_full(now, at.queue(), at.overdue(), at.shortest_rtt(), at.hold());
         let held_back = self.options.ingredients.backlog && (long || full);
         self.held_back = held_back && source;
+        self.is_long = long;
         self.is_relaxed = long && !held_back;
         held_back
     }
@@ -239,8 +243,7 @@ impl Price {
 
     /// Whether short symbols are copied: a long transfer is under way, and some of it is lost.
     pub(super) fn wants_copies(&self) -> bool {
-        let is_long = self.held_back || self.is_relaxed;
-        is_long && self.losses.rate >= RARE && self.options.ingredients.copies
+        self.is_long && self.losses.rate >= RARE && self.options.ingredients.copies
     }
 
     /// Whether symbols that repairs no longer cover are sent again.
