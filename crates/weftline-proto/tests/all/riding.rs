@@ -48,15 +48,15 @@ fn small_messages_are_repaired_sooner_for_the_same_bytes() {
 
 #[test]
 fn a_sparse_flow_with_a_deadline_hardly_misses_it() {
-    // Each message twice takes 4.5 bytes for each, and 1 of 100 is lost.
+    // Each message twice takes 4.5 bytes for each, and 1 of 100 is lost. `arq` takes 2.62, of which 4.112 are 1.57 times.
     let late = (1..=10).map(|seed| {
         let (delays, wire) = flow(Auto::new().deadline(200 * MS).into(), 60, 160, seed);
-        assert!(wire < 4.0, "{wire}");
+        assert!(wire < 4.112, "{wire}");
         delays.iter().filter(|d| **d > 150 * MS).count()
     });
-    // Few are late together: 1.8 of 10,000 over 99 seeds.
+    // 0.83 of 10,000 over 99 seeds; with three standard deviations in place of five 2.2.
     let late: usize = late.sum();
-    assert!(late <= 19, "{late} of 96,000");
+    assert!(late <= 9, "{late} of 96,000");
 }
 
 /// The lengths of the datagrams with a source symbol and repairs, of a client that sends a message each

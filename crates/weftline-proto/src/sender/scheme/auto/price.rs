@@ -351,7 +351,7 @@ impl Price {
         // Data may sometimes miss a target, but must not miss a deadline.
         let (ease, deviations) = match slack {
             // Where repairs ride, the same bytes buy a larger margin.
-            Some(_) if self.patience(srtt) > 1.0 => (1.0, 3.0),
+            Some(_) if self.patience(srtt) > 1.0 => (1.0, 5.0),
             Some(_) => (1.0, 2.0),
             None if rounds >= ENOUGH => (WITH_REPORTS, self.usual_deviations()),
             None => (1.0, self.usual_deviations()),
