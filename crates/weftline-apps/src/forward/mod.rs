@@ -38,7 +38,7 @@ mod socks;
 mod wire;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use bounds::{Bounds, MOST_RULES, OutOfRange};
 pub use client::Client;

@@ -109,7 +109,7 @@ pub struct Left {
     pub to: String,
     /// What waits for either end.
     pub waiting: Waiting,
-    /// The connection. Whoever closes it resets it.
+    /// The connection. To close it resets it, so that the other end cannot take that for a normal end.
     pub tcp: std::net::TcpStream,
 }
 

@@ -89,11 +89,12 @@ pub(super) fn take_over() -> Result<Vec<Left>> {
             _ => {}
         }
     }
+    if sockets.is_empty() && states.is_empty() {
+        return Ok(Vec::new());
+    }
     for name in [CONNECTION, STATE] {
-        if !(sockets.is_empty() && states.is_empty()) {
-            let remove = [NotifyState::FdStoreRemove, NotifyState::FdName(name)];
-            sd_notify::notify(&remove).context("the service manager")?;
-        }
+        let remove = [NotifyState::FdStoreRemove, NotifyState::FdName(name)];
+        sd_notify::notify(&remove).context("the service manager")?;
     }
     read(states, sockets)
 }

@@ -133,7 +133,6 @@ fn record(text: &mut Vec<u8>, put: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) 
 }
 
 /// A file that did not exist, for this user alone.
-/// A new file that only this user can read.
 pub(super) fn create(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);

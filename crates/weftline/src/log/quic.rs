@@ -51,7 +51,8 @@ fn next(folder: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// A file that begins with its second record, and takes whole records until it has so many bytes.
+/// Writes records to a file of so many bytes, and of whole records. The second record makes the file: an endpoint without
+/// connections has none.
 struct Bounded {
     folder: PathBuf,
     /// The first record, which says what the file is.

@@ -2,7 +2,7 @@
 
 mod leaving;
 mod limits;
-mod world;
+pub(crate) mod world;
 
 use std::io::ErrorKind;
 use std::time::Duration;

@@ -277,7 +277,7 @@ pub(super) async fn target() -> (TcpListener, String) {
 }
 
 /// A target that echoes what it receives.
-pub(super) async fn echo() -> String {
+pub(crate) async fn echo() -> String {
     let (listener, at) = target().await;
     tokio::spawn(async move {
         while let Ok((mut tcp, _)) = listener.accept().await {

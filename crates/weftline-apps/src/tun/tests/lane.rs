@@ -1,15 +1,15 @@
 //! TCP connections that end at both hosts, and go through the tunnel's session.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use weftline::Identity;
 
 use super::packets::{UDP, number};
 use super::world::{Near, World, any};
+use crate::forward::tests::world::echo;
 use crate::forward::{self, Bounds, Entry, Lane};
 use crate::soon::soon;
 use crate::tun::ServerOptions;
@@ -17,24 +17,8 @@ use crate::tun::ServerOptions;
 const LOSSY: &str = "rate=20mbit delay=10ms queue=200ms loss=iid:5%";
 const BYTES: usize = 1_000_000;
 
-/// A target that answers each connection with what it got.
-async fn echo() -> SocketAddr {
-    let listener = TcpListener::bind(any()).await.unwrap();
-    let at = listener.local_addr().unwrap();
-    tokio::spawn(async move {
-        while let Ok((mut tcp, _)) = listener.accept().await {
-            tokio::spawn(async move {
-                let (mut read, mut write) = tcp.split();
-                let _ = tokio::io::copy(&mut read, &mut write).await;
-                let _ = write.shutdown().await;
-            });
-        }
-    });
-    at
-}
-
 /// A server that allows this target to clients, and a client with a listener that leads to it.
-async fn world(target: SocketAddr, allow: &str) -> (World, Near, Arc<Lane>) {
+async fn world(target: &str, allow: &str) -> (World, Near, Arc<Lane>) {
     let allowed = forward::ServerOptions {
         allow: vec![allow.parse().unwrap()].into(),
         ..forward::ServerOptions::default()
@@ -42,7 +26,7 @@ async fn world(target: SocketAddr, allow: &str) -> (World, Near, Arc<Lane>) {
     let mut options = ServerOptions::new(vec!["10.77.0.0/24".parse().unwrap()]);
     options.lane = forward::Server::new(allowed, |_| {});
     let world = World::with(LOSSY, options);
-    let entry = (any(), Entry::To(target.to_string().parse().unwrap()));
+    let entry = (any(), Entry::To(target.parse().unwrap()));
     let wait = Duration::from_secs(10);
     let lane = Lane::open(&[entry], Bounds::default(), wait, |_| {}).await;
     let lane = Arc::new(lane.unwrap());
@@ -56,7 +40,7 @@ async fn world(target: SocketAddr, allow: &str) -> (World, Near, Arc<Lane>) {
 #[tokio::test(flavor = "multi_thread")]
 async fn connections_go_as_streams_beside_packets_of_the_same_session() {
     let target = echo().await;
-    let (mut world, near, lane) = world(target, &target.to_string()).await;
+    let (mut world, near, lane) = world(&target, &target).await;
     let data: Vec<u8> = (0..BYTES).map(|i| (i * 7 + i / 251) as u8).collect();
     let mut program = TcpStream::connect(lane.entries()[0].0).await.unwrap();
     let (mut read, mut write) = program.split();
@@ -91,7 +75,7 @@ async fn connections_go_as_streams_beside_packets_of_the_same_session() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_target_that_the_server_does_not_allow_is_not_reached() {
     let target = echo().await;
-    let (_world, near, lane) = world(target, "127.0.0.1:9").await;
+    let (_world, near, lane) = world(&target, "127.0.0.1:9").await;
     let mut program = TcpStream::connect(lane.entries()[0].0).await.unwrap();
     let _ = program.write_all(b"x").await;
     let read = soon(program.read(&mut [0])).await;
@@ -105,7 +89,7 @@ async fn a_target_that_the_server_does_not_allow_is_not_reached() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_may_end_before_its_tunnel_stops() {
     let target = echo().await;
-    let (_world, near, lane) = world(target, &target.to_string()).await;
+    let (_world, near, lane) = world(&target, &target).await;
     let mut program = TcpStream::connect(lane.entries()[0].0).await.unwrap();
     let mut back = [0; 5];
     program.write_all(b"begin").await.unwrap();

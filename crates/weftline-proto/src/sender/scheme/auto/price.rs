@@ -153,8 +153,6 @@ pub(super) struct Price {
     held_back: bool,
     /// More waits than the path takes, and has for some round trips.
     is_long: bool,
-    /// So it is, and losses are repaired nevertheless.
-    is_relaxed: bool,
     /// A busy flow on a short path codes nothing but a few repairs after its last symbol.
     is_near: bool,
 }
@@ -186,7 +184,6 @@ impl Price {
             looked_at: now,
             held_back: false,
             is_long: false,
-            is_relaxed: false,
             is_near: false,
         }
     }
@@ -222,7 +219,6 @@ impl Price {
         let held_back = self.options.ingredients.backlog && (long || full);
         self.held_back = held_back && source;
         self.is_long = long;
-        self.is_relaxed = long && !held_back;
         held_back
     }
 
@@ -241,6 +237,11 @@ impl Price {
         self.is_near
     }
 
+    /// Whether a long transfer is coded nevertheless.
+    fn is_relaxed(&self) -> bool {
+        self.is_long && !self.options.ingredients.backlog
+    }
+
     /// Whether short symbols are copied: a long transfer is under way, and some of it is lost.
     pub(super) fn wants_copies(&self) -> bool {
         self.is_long && self.losses.rate >= RARE && self.options.ingredients.copies
@@ -256,7 +257,7 @@ impl Price {
         let (now, srtt) = (at.now(), at.srtt());
         self.update_belief(at);
         let share = self.share(srtt);
-        self.known_share = Some((srtt, self.per_round(), self.is_relaxed, share));
+        self.known_share = Some((srtt, self.per_round(), self.is_relaxed(), share));
         let losses = self.losses_on(at.path());
         let worth = self.belief.worth(&losses, 0);
         // Symbols that the receiver is known to lack are repaired at any price and beyond any limit.
@@ -341,7 +342,7 @@ impl Price {
         // With a deadline it also depends on what rides with the newest source symbol.
         if self.options.deadline.is_none()
             && let Some((round_trip, symbols, relaxed, share)) = self.known_share
-            && (round_trip, symbols, relaxed) == (srtt, per_round, self.is_relaxed)
+            && (round_trip, symbols, relaxed) == (srtt, per_round, self.is_relaxed())
         {
             return share;
         }
@@ -370,7 +371,7 @@ impl Price {
     fn aim(&self, srtt: Duration) -> Duration {
         let shortest = (srtt / SHORTEST).clamp(*SHORT.start(), *SHORT.end());
         let wanted = self.slack(srtt).or(self.options.delay);
-        wanted.unwrap_or(match self.is_relaxed {
+        wanted.unwrap_or(match self.is_relaxed() {
             true => shortest * RELAXED,
             false => shortest,
         })
