@@ -120,8 +120,7 @@ pub(super) async fn connected(
         reset(tcp);
         return Outcome::Ended(Ended::Broken);
     }
-    let carried = pump(tcp, stream, false, waiting, within).await;
-    carried.unwrap_or(Outcome::Ended(Ended::Broken))
+    go_on(tcp, stream, waiting, within).await
 }
 
 /// Asks the peer over a stream of another session to go on with a connection.
@@ -147,7 +146,12 @@ pub(super) async fn ask_to_resume(
 /// Goes on with a connection over this stream of another session.
 pub(super) async fn resumed(parked: Parked, stream: Stream, within: Within<'_>) -> Outcome {
     drop(parked.stream);
-    let carried = pump(parked.tcp, stream, false, parked.waiting, within).await;
+    go_on(parked.tcp, stream, parked.waiting, within).await
+}
+
+/// Carries a connection of which the peer has said that there is one.
+async fn go_on(tcp: TcpStream, stream: Stream, waiting: Waiting, within: Within<'_>) -> Outcome {
+    let carried = pump(tcp, stream, false, waiting, within).await;
     carried.unwrap_or(Outcome::Ended(Ended::Broken))
 }
 

@@ -129,12 +129,9 @@ impl Sender {
         top_up: bool,
         out: &mut Vec<u8>,
     ) -> bool {
-        if !self.put_repair(now, path, &window, out) {
-            debug_assert!(false, "window {window:?} is not held");
-            out.clear();
+        if !self.begin_repair(now, path, &window, out) {
             return false;
         }
-        self.answer_probe(path);
         let at = Situation::on(path, now, false, &self.flow);
         let block = self.rule.on_repair(&at, &window, top_up);
         self.on_sent(now, path, Transmission::Repair { block, top_up }, out.len());
@@ -149,13 +146,28 @@ impl Sender {
         esi: Esi,
         out: &mut Vec<u8>,
     ) -> bool {
-        if !self.put_repair(now, path, &(esi..esi + 1), out) {
-            debug_assert!(false, "symbol {esi} is not held");
+        let is_written = self.begin_repair(now, path, &(esi..esi + 1), out);
+        if is_written {
+            self.on_sent(now, path, Transmission::Copy(esi), out.len());
+        }
+        is_written
+    }
+
+    /// Writes a repair datagram, which is still to be counted. Returns false and writes nothing if the encoder does not
+    /// hold the window.
+    fn begin_repair(
+        &mut self,
+        now: Time,
+        path: usize,
+        window: &Range<Esi>,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        if !self.put_repair(now, path, window, out) {
+            debug_assert!(false, "window {window:?} is not held");
             out.clear();
             return false;
         }
         self.answer_probe(path);
-        self.on_sent(now, path, Transmission::Copy(esi), out.len());
         true
     }
 
