@@ -91,26 +91,29 @@ fn a_source_that_offers_more_than_the_link_carries_sends_hardly_any_repairs() {
 
 #[test]
 fn a_busy_flow_on_a_short_path_sends_lost_symbols_again_and_a_sparse_one_codes() {
-    let repairs = |period_us, messages, delay| {
+    let repairs = |period_us, size, messages, delay| {
         let link: LinkConfig = format!("rate=10gbit delay={delay}ms queue=5ms loss=iid:5%")
             .parse()
             .expect("well-formed");
         let back = format!("delay={delay}ms").parse().expect("well-formed");
         let period = Duration::from_micros(period_us);
         let config = Config::preset(Preset::Auto);
-        let mut sim = crate::support::live(config, (period, MESSAGE, messages), link, back, 1);
+        let mut sim = crate::support::live(config, (period, size, messages), link, back, 1);
         sim.run_until(period * messages as u32 + Duration::from_secs(2));
         assert_eq!(sim.b.live_delays.len() as u64, messages);
         let sent = sim.a.session.stats().sent;
         sent.repair_symbols as f64 / sent.source_symbols as f64
     };
     // Two hundred symbols in a round trip, and a tenth of one.
-    let busy = repairs(1, 50_000, 0.1);
+    let busy = repairs(1, MESSAGE, 50_000, 0.1);
     assert!(busy < 0.01, "{busy}");
-    let sparse = repairs(2000, 2000, 0.1);
+    // The application is at work elsewhere for half a round trip at a time.
+    let uneven = repairs(100, 60_000, 2000, 0.1);
+    assert!(uneven < 0.01, "{uneven}");
+    let sparse = repairs(2000, MESSAGE, 2000, 0.1);
     assert!(sparse > 0.05, "{sparse}");
     // As many in a round trip that is not short.
-    let longer = repairs(50, 20_000, 5.0);
+    let longer = repairs(50, MESSAGE, 20_000, 5.0);
     assert!(longer > 0.05, "{longer}");
 }
 

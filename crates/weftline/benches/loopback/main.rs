@@ -88,6 +88,9 @@ fn measure(options: &Options) -> Result<report::Report> {
                     limit: options.limit,
                     ping: options.ping,
                 };
+                if options.ping.is_none() {
+                    side::blank(&destination, options.mib << 20)?;
+                }
                 let run = pair::run(&task, path, &namespaces, samples.as_deref())
                     .with_context(|| format!("{} at {loss} % loss", engine.name()))?;
                 if let Some(samples) = &samples {
@@ -98,7 +101,6 @@ fn measure(options: &Options) -> Result<report::Report> {
                     let copied = side::digest(&destination)?;
                     anyhow::ensure!(copied == digest, "{}: the copy differs", engine.name());
                 }
-                std::fs::remove_file(&destination).ok();
                 let result = match run.trips {
                     Some(trips) => format!("{:.0} us there and back", trips.median),
                     None => format!("{:.0} Mbit/s", run.mbit_per_second()),

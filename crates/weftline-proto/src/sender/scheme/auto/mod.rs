@@ -50,6 +50,9 @@ impl Rule for AutoRule {
             if let Some(next) = lost.or(new.then_some(Action::New)) {
                 return Some(next);
             }
+            if !price.is_paused(at.now(), srtt) {
+                return None;
+            }
         }
         if let Some(esi) = self.copies.next(at) {
             return Some(Action::Copy(esi));

@@ -79,6 +79,8 @@ const SLACK: f64 = 4.0;
 const NEAR: Duration = Duration::from_millis(1);
 /// The same with the queue that a flow makes.
 const NEAR_WITH_QUEUE: Duration = Duration::from_millis(10);
+/// An end that waits for its processor makes round trips longer for a moment.
+const MOMENT: Duration = Duration::from_millis(100);
 const BUSY: f64 = 64.0;
 
 /// The default limit: enough for the target delay on most paths.
@@ -155,6 +157,8 @@ pub(super) struct Price {
     is_long: bool,
     /// A busy flow on a short path codes nothing but a few repairs after its last symbol.
     is_near: bool,
+    /// When the round trip was last that of a short path.
+    near_at: Option<Time>,
 }
 
 impl Price {
@@ -185,6 +189,7 @@ impl Price {
             held_back: false,
             is_long: false,
             is_near: false,
+            near_at: None,
         }
     }
 
@@ -227,8 +232,11 @@ impl Price {
     pub(super) fn notice_near(&mut self, at: &Situation<'_>) -> bool {
         let wants_time = self.options.delay.is_some() || self.options.deadline.is_some();
         // The shortest round trip may be that of a path from which the session has moved to a longer one.
+        if at.srtt() < NEAR_WITH_QUEUE {
+            self.near_at = Some(at.now());
+        }
         self.is_near = at.shortest_rtt() < NEAR
-            && at.srtt() < NEAR_WITH_QUEUE
+            && self.near_at.is_some_and(|near| at.now() < near + MOMENT)
             && self.per_round() >= BUSY
             && !wants_time
             && self.options.ingredients.retransmit
@@ -275,15 +283,23 @@ impl Price {
     }
 
     fn current_price(&self, now: Time, srtt: Duration, source: bool) -> f64 {
-        let paused = !source && now >= self.last_source + self.pause(srtt);
-        match paused && self.options.ingredients.tail {
+        match !source && self.is_paused(now, srtt) && self.options.ingredients.tail {
             true => self.tail_repair_price(srtt),
             false => self.price(srtt) * self.patience(srtt),
         }
     }
 
+    /// The newest source symbol counts as the last.
+    pub(super) fn is_paused(&self, now: Time, srtt: Duration) -> bool {
+        now >= self.last_source + self.pause(srtt)
+    }
+
     /// After a pause of this length, the newest source symbol counts as the last.
     fn pause(&self, srtt: Duration) -> Duration {
+        // Of a busy flow, an application that is at work elsewhere for a moment makes no end.
+        if self.is_near {
+            return srtt;
+        }
         let period = srtt.div_f64(self.per_round().max(1.0));
         let pause = (2 * period).max(srtt / 8);
         match self.usual_gap(srtt) {
@@ -319,8 +335,10 @@ impl Price {
             return None;
         }
         let pause = self.last_source + self.pause(srtt);
+        // The belief of a busy flow is computed once there is a pause.
         let waits = pause > self.looked_at
-            && self.belief.worth(&self.losses, 0) > self.tail_repair_price(srtt);
+            && (self.is_near
+                || self.belief.worth(&self.losses, 0) > self.tail_repair_price(srtt));
         let question = self.question_time(srtt).filter(|at| *at > self.looked_at);
         let pause = waits.then_some(pause);
         pause.into_iter().chain(question).min()
@@ -447,7 +465,10 @@ impl Price {
     pub(super) fn on_sent(&mut self, at: &Situation<'_>, kind: Transmission) {
         let (now, srtt, path) = (at.now(), at.srtt(), at.path());
         let effect = effect(kind);
-        self.step(path, effect);
+        // A stale belief of a busy flow is computed again before anybody asks for it.
+        if !(self.is_near && self.stale) {
+            self.step(path, effect);
+        }
         self.last_sent = now;
         if now >= self.round_end {
             self.end_round(now, srtt);
