@@ -40,15 +40,20 @@ impl Belief {
 
     /// A datagram with this effect was sent.
     pub(super) fn step(&mut self, effect: Effect, losses: &Losses) {
-        let mut next = [[0.0; 2]; LARGEST + 1];
-        for (deficit, &[good, bad]) in self.at[..=self.top].iter().enumerate() {
+        // In place: what a deficit becomes is never above the next one.
+        let mut raised = 0.0;
+        for deficit in 0..=self.top {
+            let [good, bad] = self.at[deficit];
             let lost = good * losses.after_arrival + bad * losses.after_loss;
             let arrived = good + bad - lost;
-            let raised = deficit + usize::from(effect.is_source);
-            next[deficit.saturating_sub(effect.repairs)][0] += arrived;
-            next[raised.min(LARGEST)][1] += lost;
+            let stays = match effect.is_source {
+                true => core::mem::replace(&mut raised, lost),
+                false => lost,
+            };
+            self.at[deficit] = [0.0, stays];
+            self.at[deficit.saturating_sub(effect.repairs)][0] += arrived;
         }
-        self.at = next;
+        self.at[(self.top + 1).min(LARGEST)][1] += raised;
         if effect.is_source {
             self.top = (self.top + 1).min(LARGEST);
         }

@@ -3,6 +3,8 @@
 //! The estimate is biased upwards on purpose. Redundancy for too high a loss rate moves along the
 //! curve of delay against overhead; redundancy for too low a loss rate falls off it.
 
+use crate::loss::kept;
+
 /// The shares that the two counters forget with each datagram.
 const SLOW: f64 = 1.0 / 1000.0;
 const FAST: f64 = 1.0 / 64.0;
@@ -31,7 +33,7 @@ struct Share {
 impl Share {
     fn add(&mut self, hit: bool, forget: f64) {
         self.trials = self.trials * (1.0 - forget) + 1.0;
-        self.hits = self.hits * (1.0 - forget) + f64::from(u8::from(hit));
+        self.hits = kept(self.hits, 1.0 - forget) + f64::from(u8::from(hit));
     }
 
     fn value(self) -> f64 {
@@ -181,6 +183,15 @@ mod tests {
         (0..100).for_each(|i| channel.record(i % 4 == 0));
         let after = channel.losses().rate;
         assert!(before < 0.003 && after > 0.08, "{before} {after}");
+    }
+
+    #[test]
+    fn losses_of_long_ago_are_forgotten_whole() {
+        let mut channel = Channel::default();
+        channel.record(true);
+        (0..100_000).for_each(|_| channel.record(false));
+        let losses = channel.losses();
+        assert_eq!((losses.rate, losses.mean), (0.0, 0.0));
     }
 
     #[test]

@@ -465,9 +465,10 @@ impl Price {
     pub(super) fn on_sent(&mut self, at: &Situation<'_>, kind: Transmission) {
         let (now, srtt, path) = (at.now(), at.srtt(), at.path());
         let effect = effect(kind);
-        // A stale belief of a busy flow is computed again before anybody asks for it.
-        if !(self.is_near && self.stale) {
-            self.step(path, effect);
+        // A flow that plans no repairs does not ask for the belief; when it does, all of it is computed again.
+        match self.stale && !self.is_recent(now, srtt) {
+            true => self.updated_at = None,
+            false => self.step(path, effect),
         }
         self.last_sent = now;
         if now >= self.round_end {

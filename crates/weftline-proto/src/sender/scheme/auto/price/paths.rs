@@ -1,5 +1,7 @@
 //! What the rule knows of each path, and the belief about what all of them carry.
 
+use core::time::Duration;
+
 use super::queue::Queue;
 use super::{Price, Report, effect};
 use crate::path::PathId;
@@ -7,6 +9,7 @@ use crate::sender::flight::Transmission;
 use crate::sender::scheme::auto::belief::{Belief, Effect};
 use crate::sender::scheme::auto::channel::{Channel, Losses};
 use crate::sender::situation::Situation;
+use crate::time::Time;
 
 /// The belief is computed from at most this many unresolved datagrams, the newest.
 const NEWEST: usize = 1024;
@@ -71,6 +74,11 @@ impl Price {
         last.is_some_and(|seen| seen.path == path)
     }
 
+    /// The belief was computed within the last 16th of a round trip.
+    pub(super) fn is_recent(&self, now: Time, srtt: Duration) -> bool {
+        self.updated_at.is_some_and(|at| now < at + srtt / 16)
+    }
+
     /// Computes the belief again: from the report, then from the transmissions after it.
     pub(super) fn update_belief(&mut self, at: &Situation<'_>) {
         if !self.stale {
@@ -78,7 +86,7 @@ impl Price {
         }
         let (now, edge) = (at.now(), at.first());
         let many = at.paths().any(|p| p.flight.unresolved() > MANY);
-        if many && (self.updated_at).is_some_and(|updated| now < updated + at.srtt() / 16) {
+        if many && self.is_recent(now, at.srtt()) {
             return;
         }
         self.stale = false;
