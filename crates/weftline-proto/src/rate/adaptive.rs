@@ -56,9 +56,9 @@ const FORGET_LONG: f64 = 1.0 / 32.0;
 /// A loss rate above this ends the start.
 const START_LOSS: f64 = 0.3;
 
-/// A start that ended with a queue begins again if the path turns out to move the delay within this many rounds and
-/// this time: on a long path a new start takes longer than it gains.
-const DOUBTFUL: u8 = 8;
+/// A start that ended with a queue begins again if the path turns out to move the delay within this time, which
+/// counts as this many rounds.
+const DOUBTFUL: core::ops::RangeInclusive<u8> = 3..=8;
 const DOUBTFUL_FOR: Duration = Duration::from_secs(1);
 /// It must do so for this many rounds in a row: the pause after the start may look like a hold once.
 const MOVED: u8 = 2;

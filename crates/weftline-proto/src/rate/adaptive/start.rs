@@ -105,7 +105,8 @@ impl Adaptive {
                 true => 0,
                 false => {
                     let rounds = DOUBTFUL_FOR.as_micros() / self.srtt.as_micros().max(1);
-                    DOUBTFUL.min(u8::try_from(rounds).unwrap_or(DOUBTFUL))
+                    let rounds = u8::try_from(rounds).unwrap_or(u8::MAX);
+                    rounds.clamp(*DOUBTFUL.start(), *DOUBTFUL.end())
                 }
             };
             self.jitter.end_start();
