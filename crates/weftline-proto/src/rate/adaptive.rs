@@ -101,7 +101,7 @@ pub(super) struct Adaptive {
     phase: Phase,
     /// Bytes that may be in flight.
     window: f64,
-    /// The window after the drain, or before the silence.
+    /// The window after the drain, or before the silence or the end of the start.
     after: f64,
     /// The peer has not answered repeated probes.
     is_silent: bool,
@@ -483,6 +483,7 @@ impl Adaptive {
                 if self.moved >= MOVED {
                     self.doubtful = 0;
                     self.phase = Phase::Start;
+                    self.set_window(self.window.max(self.after));
                 }
             }
             Phase::Steady if moves_delay && self.jitter.own().is_none() => {

@@ -110,6 +110,7 @@ impl Adaptive {
                 }
             };
             self.jitter.end_start();
+            self.after = self.window;
             let taken_over = self.taken_over.take();
             // The mean rate of an application that pauses is its own, and that of a path to which the flow has
             // just moved is what it carried before, too. A burst has shown the path's.

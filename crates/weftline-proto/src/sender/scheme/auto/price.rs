@@ -337,8 +337,7 @@ impl Price {
         let pause = self.last_source + self.pause(srtt);
         // The belief of a busy flow is computed once there is a pause.
         let waits = pause > self.looked_at
-            && (self.is_near
-                || self.belief.worth(&self.losses, 0) > self.tail_repair_price(srtt));
+            && (self.is_near || self.belief.worth(&self.losses, 0) > self.tail_repair_price(srtt));
         let question = self.question_time(srtt).filter(|at| *at > self.looked_at);
         let pause = waits.then_some(pause);
         pause.into_iter().chain(question).min()
