@@ -246,8 +246,8 @@ fn a_start_that_took_jitter_for_a_queue_begins_again() {
             10.0,
         ),
     ] {
-        // With some of these seeds the first reports show a queue, and nearly no rate.
-        let rates = [1, 2, 3, 4, 15, 23, 28, 31]
+        // With the last three seeds the first reports of the faster link show a queue, and nearly no rate.
+        let rates = [1, 2, 3, 4, 5, 6, 7, 8, 15, 23, 28]
             .map(|seed| Experiment::seeded(seed, link, link, ENDLESS).rate(within.0, within.1));
         let slowest = rates.into_iter().fold(f64::INFINITY, f64::min);
         assert!(slowest > least, "{rates:.1?} on {link}");
