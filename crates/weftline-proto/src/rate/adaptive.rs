@@ -60,8 +60,6 @@ const START_LOSS: f64 = 0.3;
 /// counts as this many rounds.
 const DOUBTFUL: core::ops::RangeInclusive<u8> = 3..=8;
 const DOUBTFUL_FOR: Duration = Duration::from_secs(1);
-/// It must do so for this many rounds in a row: the pause after the start may look like a hold once.
-const MOVED: u8 = 2;
 
 /// A round with marks (ECN) leaves this part of the window (RFC 8511 allows it).
 const MARKED: f64 = 0.8;
@@ -164,6 +162,10 @@ pub(super) struct Adaptive {
     swing: Swing,
     marks: u64,
     last_sent: Time,
+    /// Bytes that have left in all.
+    sent: f64,
+    /// Since when the start loses too much.
+    overloaded: Option<Time>,
     /// Rounds in which the end of the start may still prove to be a mistake.
     doubtful: u8,
     /// Rounds in a row in which the path moved the delay, and in which it then showed a queue beyond the target.
@@ -223,6 +225,8 @@ impl Adaptive {
             swing: Swing::default(),
             marks: 0,
             last_sent: now,
+            sent: 0.0,
+            overloaded: None,
             doubtful: 0,
             moved: 0,
             crowded: 0,
@@ -319,6 +323,7 @@ impl Adaptive {
             self.phase = Phase::Start;
         }
         self.last_sent = now;
+        self.sent += bytes as f64;
         self.advance_check();
     }
 
@@ -393,7 +398,7 @@ impl Adaptive {
         }
         if self.phase == Phase::Start {
             let arrived = before.map_or(0, |before| point.arrived - before.arrived);
-            self.on_report_in_start(arrived as f64);
+            self.on_report_in_start(now, arrived as f64);
         }
         if self.asked.is_none_or(|at| now.since(at) >= self.late) {
             self.asks = ASKS;
@@ -480,11 +485,9 @@ impl Adaptive {
             Phase::Steady if moves_delay && round.is_spread() => self.backlogged = 0,
             // The start took the path's own delay for a queue.
             Phase::Steady if moves_delay && self.jitter.own().is_none() && is_doubtful => {
-                if self.moved >= MOVED {
-                    self.doubtful = 0;
-                    self.phase = Phase::Start;
-                    self.set_window(self.window.max(self.after));
-                }
+                self.doubtful = 0;
+                self.phase = Phase::Start;
+                self.set_window(self.window.max(self.after));
             }
             Phase::Steady if moves_delay && self.jitter.own().is_none() => {
                 self.drain(found.rate, base + found.delay);

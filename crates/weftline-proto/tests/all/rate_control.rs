@@ -245,6 +245,12 @@ fn a_start_that_took_jitter_for_a_queue_begins_again() {
             (5.0, 10.0),
             10.0,
         ),
+        // Packets that others overtake look lost until they arrive.
+        (
+            "rate=20mbit delay=320ms jitter=20ms,normal,reorder queue=100ms loss=iid:0.5%",
+            (5.0, 10.0),
+            10.0,
+        ),
     ] {
         // With the last three seeds the first reports of the faster link show a queue, and nearly no rate.
         let rates = [1, 2, 3, 4, 5, 6, 7, 8, 15, 23, 28]

@@ -6,6 +6,9 @@ use super::{Adaptive, MIN_PACKETS, Phase, START_LOSS, START_QUEUE, TARGET_MIN, T
 
 /// What of the first window does not leave at once leaves in this part of the round trip.
 const INITIAL_SHARE: f64 = 1.0 / 8.0;
+/// On a path with this round trip, the half of it that a slower first window takes costs more than what a fast one may
+/// add to the queue of others.
+const LONG: Duration = Duration::from_millis(250);
 /// The window leaves this many times faster than a round trip takes. In the start, arrivals then show
 /// what the path can carry. Later, the window stays in use even if timers are late.
 pub(super) const START_GAIN: f64 = 2.0;
@@ -74,6 +77,10 @@ impl Adaptive {
         }
         let gain = match self.phase {
             _ if !self.measured && self.late.is_zero() => 1.0 / INITIAL_SHARE,
+            // Probes have measured the path, but the first window would tell more.
+            Phase::Start if self.is_long() && self.late.is_zero() && self.sent < self.initial() => {
+                START_GAIN.max(self.initial() / self.window / INITIAL_SHARE)
+            }
             _ if !self.measured => 1.0,
             Phase::Start => START_GAIN,
             _ if self.late > Duration::ZERO => self.late_gain(),
@@ -84,6 +91,10 @@ impl Adaptive {
             _ => self.span(),
         };
         gain * self.window / span.as_secs_f64().max(1e-4)
+    }
+
+    fn is_long(&self) -> bool {
+        self.base().is_some_and(|base| base >= LONG)
     }
 
     fn late_gain(&self) -> f64 {

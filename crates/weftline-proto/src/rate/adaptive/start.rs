@@ -25,6 +25,9 @@ const NEW_RATE: f64 = 1.05;
 /// five, four of ten packets may be lost by chance.
 const START_SAMPLE: f64 = 40.0;
 const USUAL_LOSS: f64 = 0.2;
+/// What is missing of a train may be late by this part of a round trip, or by this time.
+const LATE_PART: u32 = 4;
+const LATE_LEAST: Duration = Duration::from_millis(20);
 /// A train that loses more than this has overflowed the queue.
 const OVERFLOW: f64 = 0.45;
 
@@ -61,16 +64,17 @@ impl Adaptive {
     }
 
     /// A report in the start: `arrived` bytes are new.
-    pub(super) fn on_report_in_start(&mut self, arrived: f64) {
+    pub(super) fn on_report_in_start(&mut self, now: Time, arrived: f64) {
         let Some(base) = self.base() else { return };
         let kept = arrived_part(&self.round);
-        let overloaded = self.is_overloaded();
+        let loses = self.loses_too_much();
+        let overloaded = self.is_overloaded(now, loses);
         let growth = match self.mean_trip {
             Some(_) => self.jitter.start_growth(),
             None => 1.0,
         };
         // A larger window would lose still more.
-        if self.round.limited && !overloaded && growth > 0.0 {
+        if self.round.limited && !loses && growth > 0.0 {
             self.window += growth * arrived / kept;
             // Before a rate is proven, a larger window is the news that a request brings.
             if self.proven == 0.0 && arrived > 0.0 {
@@ -150,8 +154,20 @@ impl Adaptive {
         }
     }
 
+    /// Whether the round loses too much. Where the path moves the delay, packets may overtake each other, and many of a
+    /// train count as lost until they arrive: it must do so for a time there.
+    fn is_overloaded(&mut self, now: Time, loses: bool) -> bool {
+        if !loses {
+            self.overloaded = None;
+            return false;
+        }
+        let since = *self.overloaded.get_or_insert(now);
+        !self.moves(self.round.recent_queue())
+            || now.since(since) >= (self.srtt / LATE_PART).max(LATE_LEAST)
+    }
+
     /// Whether the round loses more than the start may, certainly.
-    fn is_overloaded(&self) -> bool {
+    fn loses_too_much(&self) -> bool {
         let (packets, loss) = (self.round.packets(self.packet), self.round.loss());
         // Losses in runs need a larger sample; losses far above the usual ones, a smaller one.
         let sample = START_SAMPLE * (2.0 * self.round.burst() - 1.0);

@@ -127,3 +127,70 @@ fn a_train_that_was_to_leave_before_a_pause_does_not_hold_the_flow_back_after_it
     // A window in a round trip at least.
     assert!(adaptive.pace(0) >= adaptive.window() / 0.06);
 }
+
+/// A report on the datagram `number` of `next`, sent at `sent`.
+fn report(number: u64, next: u64, sent: Time, arrived: u64, lost: u64) -> Progress {
+    Progress {
+        newest: Some((number, sent)),
+        count: 1,
+        waited: Duration::ZERO,
+        rtt: Duration::from_millis(60),
+        queue: Duration::ZERO,
+        arrived,
+        lost,
+        burst: 1.0,
+        next,
+    }
+}
+
+#[test]
+fn a_first_window_on_a_long_path_leaves_in_an_eighth_of_a_round_trip_also_after_a_probe() {
+    let rtt = Duration::from_millis(600);
+    let mut adaptive = Adaptive::new(rtt, Duration::ZERO, Duration::ZERO, Time::ZERO);
+    let (first, eighth) = (adaptive.initial(), rtt.as_secs_f64() / 8.0);
+    assert!(adaptive.pace(0) >= first / eighth - 1.0);
+    adaptive.on_sent(Time::ZERO, 100);
+    let at = Time::from_micros(600_000);
+    let told = Progress {
+        rtt,
+        ..report(0, 1, Time::ZERO, 100, 0)
+    };
+    adaptive.on_report(at, &told);
+    let pace = adaptive.pace(0);
+    assert!(pace >= first / eighth - 1.0, "{pace} bytes a second");
+    // The rest waits for what reports show.
+    (0..256).for_each(|_| adaptive.on_sent(at, 1200));
+    let pace = adaptive.pace(0);
+    let most = START_GAIN * adaptive.window() / rtt.as_secs_f64();
+    assert!(pace <= most + 1.0, "{pace} bytes a second");
+}
+
+#[test]
+fn where_the_path_moves_the_delay_a_start_does_not_end_by_packets_that_are_late() {
+    /// The phases when half of a train is missing, and `later` microseconds after, when `missing` packets are.
+    fn phases(moves: bool, later: u64, missing: u64) -> [Phase; 2] {
+        let rtt = Duration::from_millis(60);
+        let mut adaptive = Adaptive::new(rtt, Duration::ZERO, Duration::ZERO, Time::ZERO);
+        let mut tell = |at: u64, number: u64, lost: u64| {
+            // The path holds eight at a time, and then lets them go.
+            let sent = Time::from_micros(1000 * number.min(200));
+            let told = Progress {
+                count: if moves { 8 } else { 1 },
+                ..report(number, 1000, sent, 1200 * (number + 1 - lost), 1200 * lost)
+            };
+            adaptive.on_sent(Time::from_micros(at - 60_000), 1200);
+            adaptive.on_report(Time::from_micros(at), &told);
+            adaptive.phase
+        };
+        for number in (0..200).step_by(if moves { 8 } else { 1 }) {
+            assert_eq!(tell(60_000 + 1000 * number, number, 0), Phase::Start);
+        }
+        [tell(261_000, 500, 250), tell(261_000 + later, 501, missing)]
+    }
+    use Phase::{Start, Steady};
+    assert_eq!(phases(false, 10_000, 20), [Steady; 2]);
+    // They arrive; they do not, but may still; they are lost.
+    assert_eq!(phases(true, 10_000, 20), [Start; 2]);
+    assert_eq!(phases(true, 19_000, 250), [Start; 2]);
+    assert_eq!(phases(true, 21_000, 250), [Start, Steady]);
+}
