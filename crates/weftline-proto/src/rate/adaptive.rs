@@ -164,8 +164,6 @@ pub(super) struct Adaptive {
     last_sent: Time,
     /// Bytes that have left in all.
     sent: f64,
-    /// Since when the start loses too much.
-    overloaded: Option<Time>,
     /// Rounds in which the end of the start may still prove to be a mistake.
     doubtful: u8,
     /// Rounds in a row in which the path moved the delay, and in which it then showed a queue beyond the target.
@@ -226,7 +224,6 @@ impl Adaptive {
             marks: 0,
             last_sent: now,
             sent: 0.0,
-            overloaded: None,
             doubtful: 0,
             moved: 0,
             crowded: 0,

@@ -70,6 +70,8 @@ pub(super) struct Round {
     pub(super) idle: bool,
     /// The path has marked datagrams.
     pub(super) marked: bool,
+    /// Since when the start loses too much.
+    pub(super) overloaded: Option<Time>,
 }
 
 impl Round {
@@ -87,6 +89,7 @@ impl Round {
             full: false,
             idle: false,
             marked: false,
+            overloaded: None,
         }
     }
 

@@ -158,10 +158,10 @@ impl Adaptive {
     /// train count as lost until they arrive: it must do so for a time there.
     fn is_overloaded(&mut self, now: Time, loses: bool) -> bool {
         if !loses {
-            self.overloaded = None;
+            self.round.overloaded = None;
             return false;
         }
-        let since = *self.overloaded.get_or_insert(now);
+        let since = *self.round.overloaded.get_or_insert(now);
         !self.moves(self.round.recent_queue())
             || now.since(since) >= (self.srtt / LATE_PART).max(LATE_LEAST)
     }
