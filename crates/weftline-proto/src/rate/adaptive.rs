@@ -53,7 +53,7 @@ const ASKS: u8 = 4;
 const USUAL_LONGEST: f64 = 1540.0;
 const FORGET_LONG: f64 = 1.0 / 32.0;
 
-/// A loss rate above this ends the start.
+/// A loss rate above this ends the start, on a path that moves the delay only if it stays.
 const START_LOSS: f64 = 0.3;
 
 /// A start that ended with a queue begins again if the path turns out to move the delay within this time, which
@@ -328,6 +328,8 @@ impl Adaptive {
     pub(super) fn on_marks(&mut self, count: u64) {
         if count > self.marks && !core::mem::replace(&mut self.round.marked, true) {
             self.calm = 0;
+            // This was no jitter.
+            self.doubtful = 0;
             if self.phase == Phase::Start {
                 self.phase = Phase::Steady;
                 self.taken_over = None;
