@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::io::AsyncWriteExt;
 use tokio::time::{sleep, timeout};
@@ -36,14 +36,22 @@ async fn session(program: &Program, endpoint: &Endpoint) -> Result<Connection, S
     }
 }
 
-/// The reason why the program closes this session.
-async fn refused(session: Result<Connection, String>) -> String {
-    match session {
-        Ok(connection) => timeout(PATIENCE, connection.closed())
-            .await
-            .expect("it is closed")
-            .to_string(),
-        Err(reason) => reason,
+/// The program closes one of these sessions, whichever it has taken in last: they are made one after the other, but may
+/// reach it in another order. Returns why.
+async fn turned_away(sessions: &mut Vec<Result<Connection, String>>) -> String {
+    let reason = |session: &Result<Connection, String>| match session {
+        Ok(connection) => connection.close_reason().map(|reason| reason.to_string()),
+        Err(reason) => Some(reason.clone()),
+    };
+    let begun = Instant::now();
+    loop {
+        let mut reasons = sessions.iter().map(reason).enumerate();
+        if let Some((closed, why)) = reasons.find_map(|(index, why)| Some((index, why?))) {
+            drop(sessions.remove(closed));
+            return why;
+        }
+        assert!(begun.elapsed() < PATIENCE, "no session is closed");
+        sleep(Duration::from_millis(10)).await;
     }
 }
 
@@ -53,11 +61,11 @@ const RECV: [&str; 5] = ["recv", "--keep", "--peer-anyone", "--listen", "127.0.0
 async fn one_sender_cannot_take_all_places_of_a_receiver() {
     let program = Program::start(&[&RECV[..], &["--client-sessions", "2"]].concat());
     let (greedy, other) = (sender(), sender());
-    let mut kept = Vec::new();
-    for _ in 0..2 {
-        kept.push(session(&program, &greedy).await.unwrap());
+    let mut sessions = Vec::new();
+    for _ in 0..3 {
+        sessions.push(session(&program, &greedy).await);
     }
-    let reason = refused(session(&program, &greedy).await).await;
+    let reason = turned_away(&mut sessions).await;
     assert!(
         reason.contains("2 sessions (--client-sessions of the server)"),
         "{reason}"
@@ -67,7 +75,9 @@ async fn one_sender_cannot_take_all_places_of_a_receiver() {
     let connection = session(&program, &other).await.unwrap();
     let _stream = say(&connection, &frames(&[offer(1)])).await;
     program.says("connection from", 1).await;
-    assert!(kept.iter().all(|session| session.close_reason().is_none()));
+    for session in sessions {
+        assert_eq!(session.unwrap().close_reason(), None);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -118,12 +128,12 @@ async fn the_services_of_a_port_have_one_budget() {
     let program = Program::start(&["serve", "--config", file.path().to_str().unwrap()]);
     let identity = Identity::generate();
     let [files, relay] = [Protocol::Files, Protocol::Relay].map(|which| endpoint(&identity, which));
-    let _kept = [
-        session(&program, &files).await.unwrap(),
-        session(&program, &relay).await.unwrap(),
-    ];
-    for endpoint in [&files, &relay] {
-        let reason = refused(session(&program, endpoint).await).await;
+    let mut sessions = Vec::new();
+    for endpoint in [&files, &relay, &files, &relay] {
+        sessions.push(session(&program, endpoint).await);
+    }
+    for _ in 0..2 {
+        let reason = turned_away(&mut sessions).await;
         assert!(
             reason.contains("--client-sessions of the server"),
             "{reason}"
