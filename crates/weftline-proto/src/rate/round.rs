@@ -71,7 +71,7 @@ pub(super) struct Round {
     /// The path has marked datagrams.
     pub(super) marked: bool,
     /// Since when the start loses too much.
-    pub(super) overloaded: Option<Time>,
+    pub(super) lossy_since: Option<Time>,
 }
 
 impl Round {
@@ -89,7 +89,7 @@ impl Round {
             full: false,
             idle: false,
             marked: false,
-            overloaded: None,
+            lossy_since: None,
         }
     }
 

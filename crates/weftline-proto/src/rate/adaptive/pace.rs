@@ -6,8 +6,8 @@ use super::{Adaptive, MIN_PACKETS, Phase, START_LOSS, START_QUEUE, TARGET_MIN, T
 
 /// What of the first window does not leave at once leaves in this part of the round trip.
 const INITIAL_SHARE: f64 = 1.0 / 8.0;
-/// On a path with this round trip, or a longer one, the half of it that a slower first window takes costs more than what a fast one may
-/// add to the queue of others.
+/// On a path with this round trip, or a longer one, the half of it that a slower first window takes costs more than
+/// what a fast one may add to the queue of others.
 const LONG: Duration = Duration::from_millis(250);
 /// The window leaves this many times faster than a round trip takes. In the start, arrivals then show
 /// what the path can carry. Later, the window stays in use even if timers are late.

@@ -67,14 +67,19 @@ impl Adaptive {
     pub(super) fn on_report_in_start(&mut self, now: Time, arrived: f64) {
         let Some(base) = self.base() else { return };
         let kept = arrived_part(&self.round);
-        let loses = self.loses_too_much();
-        let overloaded = self.is_overloaded(now, loses);
+        let queue = match self.late > Duration::ZERO {
+            // The peer has chosen the shortest queue itself.
+            true => self.round.newest_queue(),
+            false => self.round.recent_queue(),
+        };
+        let moves = self.moves(queue);
+        let overloaded = self.is_overloaded(now, moves);
         let growth = match self.mean_trip {
             Some(_) => self.jitter.start_growth(),
             None => 1.0,
         };
         // A larger window would lose still more.
-        if self.round.limited && !loses && growth > 0.0 {
+        if self.round.limited && self.round.lossy_since.is_none() && growth > 0.0 {
             self.window += growth * arrived / kept;
             // Before a rate is proven, a larger window is the news that a request brings.
             if self.proven == 0.0 && arrived > 0.0 {
@@ -93,12 +98,6 @@ impl Adaptive {
             false => rate / kept,
         };
         let target = self.target(base, rate);
-        let queue = match self.late > Duration::ZERO {
-            // The peer has chosen the shortest queue itself.
-            true => self.round.newest_queue(),
-            false => self.round.recent_queue(),
-        };
-        let moves = self.moves(queue);
         let full = match moves {
             true => self.jitter.grown() > base.max(START_QUEUE) + 2 * self.jitter.hold(),
             false => queue > target,
@@ -154,16 +153,15 @@ impl Adaptive {
         }
     }
 
-    /// Whether the round loses too much. Where the path moves the delay, packets may overtake each other, and many of a
-    /// train count as lost until they arrive: it must do so for a time there.
-    fn is_overloaded(&mut self, now: Time, loses: bool) -> bool {
-        if !loses {
-            self.round.overloaded = None;
+    /// Whether the round loses too much. Where the path `moves` the delay, packets may overtake each other, and many of
+    /// a train count as lost until they arrive: it must do so for a time there.
+    fn is_overloaded(&mut self, now: Time, moves: bool) -> bool {
+        if !self.loses_too_much() {
+            self.round.lossy_since = None;
             return false;
         }
-        let since = *self.round.overloaded.get_or_insert(now);
-        !self.moves(self.round.recent_queue())
-            || now.since(since) >= (self.srtt / LATE_PART).max(LATE_LEAST)
+        let since = *self.round.lossy_since.get_or_insert(now);
+        !moves || now.since(since) >= (self.srtt / LATE_PART).max(LATE_LEAST)
     }
 
     /// Whether the round loses more than the start may, certainly.

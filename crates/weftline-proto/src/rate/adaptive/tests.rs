@@ -3,6 +3,21 @@
 use super::pace::START_GAIN;
 use super::*;
 
+/// A report on the datagram `number` of `next`, sent at `sent`.
+fn report(number: u64, next: u64, sent: Time, arrived: u64, lost: u64) -> Progress {
+    Progress {
+        newest: Some((number, sent)),
+        count: 1,
+        waited: Duration::ZERO,
+        rtt: Duration::from_millis(60),
+        queue: Duration::ZERO,
+        arrived,
+        lost,
+        burst: 1.0,
+        next,
+    }
+}
+
 #[test]
 fn marks_take_a_fifth_of_the_window_once_a_round_trip() {
     let mut adaptive = Adaptive::new(
@@ -23,17 +38,7 @@ fn marks_take_a_fifth_of_the_window_once_a_round_trip() {
     // A report on a datagram sent since then begins the next round.
     adaptive.on_report(
         Time::from_micros(60_000),
-        &Progress {
-            newest: Some((0, Time::ZERO)),
-            count: 1,
-            waited: Duration::ZERO,
-            rtt: Duration::from_millis(60),
-            queue: Duration::ZERO,
-            arrived: 1200,
-            lost: 0,
-            burst: 1.0,
-            next: 1,
-        },
+        &report(0, 1, Time::ZERO, 1200, 0),
     );
     adaptive.on_marks(4);
     let before = adaptive.window();
@@ -58,17 +63,7 @@ fn a_flow_that_moves_has_room_for_what_was_lost_and_for_late_round_trips() {
 /// The peer answers at `at`, after a silence.
 fn answered(mut adaptive: Adaptive, at: u64) -> Adaptive {
     (0..5).for_each(|_| adaptive.on_timeouts());
-    let progress = Progress {
-        newest: Some((7, Time::from_micros(at - 60_000))),
-        count: 1,
-        waited: Duration::ZERO,
-        rtt: Duration::from_millis(60),
-        queue: Duration::ZERO,
-        arrived: 1200,
-        lost: 0,
-        burst: 1.0,
-        next: 8,
-    };
+    let progress = report(7, 8, Time::from_micros(at - 60_000), 1200, 0);
     adaptive.on_report(Time::from_micros(at), &progress);
     adaptive
 }
@@ -128,21 +123,6 @@ fn a_train_that_was_to_leave_before_a_pause_does_not_hold_the_flow_back_after_it
     adaptive.on_sent(Time::from_micros(11_000_000), 1200);
     // A window in a round trip at least.
     assert!(adaptive.pace(0) >= adaptive.window() / 0.06);
-}
-
-/// A report on the datagram `number` of `next`, sent at `sent`.
-fn report(number: u64, next: u64, sent: Time, arrived: u64, lost: u64) -> Progress {
-    Progress {
-        newest: Some((number, sent)),
-        count: 1,
-        waited: Duration::ZERO,
-        rtt: Duration::from_millis(60),
-        queue: Duration::ZERO,
-        arrived,
-        lost,
-        burst: 1.0,
-        next,
-    }
 }
 
 #[test]
